@@ -5,6 +5,7 @@ import { fileURLToPath } from "node:url";
 import { CONTRACT, checkContractImports, contractNames } from "./lib/contract.ts";
 import { checkLayout, checkSource, type Violation } from "./lib/floors.ts";
 import { circles, importGraph } from "./lib/import-graph.ts";
+import { checkTypeNames } from "./lib/type-names.ts";
 
 const root = process.argv[2] ?? dirname(dirname(fileURLToPath(import.meta.url)));
 const violations = checkTree(join(root, "src"));
@@ -36,14 +37,14 @@ function checkTree(src: string): Violation[] {
     .sort();
   const sources = paths.filter((path) => path.endsWith(".ts"));
   if (sources.length === 0) throw new Error(`no TypeScript in ${src}`);
-  const contract = sources.includes(CONTRACT)
-    ? contractNames(readFileSync(join(src, CONTRACT), "utf8"))
-    : new Map();
+  const texts = new Map(sources.map((path) => [path, readFileSync(join(src, path), "utf8")]));
+  const contract = contractNames(texts.get(CONTRACT) ?? "");
   return [
     ...checkLayout(paths),
-    ...sources.flatMap((path) => {
-      const source = readFileSync(join(src, path), "utf8");
-      return [...checkSource(path, source), ...checkContractImports(path, source, contract)];
-    }),
+    ...[...texts].flatMap(([path, source]) => [
+      ...checkSource(path, source),
+      ...checkContractImports(path, source, contract),
+    ]),
+    ...checkTypeNames(texts),
   ];
 }

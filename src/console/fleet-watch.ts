@@ -5,7 +5,7 @@ import type { FleetView, NowView, ReplicaRow, ReplicaView } from "./api-types.ts
 import { isLoopbackHost } from "./http/loopback.ts";
 import { replicaNow, replicaView } from "./replica-facts.ts";
 
-export interface FleetOptions {
+export interface FleetWatchOptions {
   /** `HOST:PORT`: the headless Service, or single replicas. */
   readonly sources: readonly string[];
   readonly token: () => string | undefined;
@@ -24,7 +24,7 @@ export interface FleetOptions {
 /** Milliseconds that a replica has for its answer, and for which an answer is good enough for the next who asks. */
 const PATIENCE = 2_000;
 const FRESH = 1_000;
-/** Default of {@link FleetOptions.viewPatience}. */
+/** Default of {@link FleetWatchOptions.viewPatience}. */
 const VIEW_PATIENCE = 200;
 /** Milliseconds for which one that has answered is shown as away, once nothing names it any more: the pod was replaced. */
 const MOURNED = 10 * 60_000;
@@ -33,13 +33,13 @@ const MAX_REPLICAS = 64;
 const MAX_ANSWER = 16 * 1024;
 
 export class FleetWatch {
-  readonly #options: FleetOptions;
+  readonly #options: FleetWatchOptions;
   #asked = Number.NEGATIVE_INFINITY;
   #round: Round | undefined;
   /** When addresses last answered: one that is away is shown as such, and not left out. */
   readonly #known = new Map<string, number>();
 
-  constructor(options: FleetOptions) {
+  constructor(options: FleetWatchOptions) {
     this.#options = options;
   }
 

@@ -1,9 +1,7 @@
 /** What the kernel counts about the network that the process is in, and the memory of the process: out of /proc. */
 import { readFileSync } from "node:fs";
+import type { ReadSystemFile } from "../runtime/memory-limit.ts";
 import type { MachineView } from "./api-types.ts";
-
-/** @returns the text of a file of the system, `undefined` where there is none */
-export type ReadSystemFile = (path: string) => string | undefined;
 
 /**
  * @param ports on which the server listens over UDP

@@ -10,7 +10,7 @@ import {
 } from "./diagnostic.ts";
 import type { CorefileDiagnosticCode } from "./diagnostic-codes.ts";
 import { type CorefileHost, describeNoText, type FileContent } from "./host.ts";
-import { countPlaceholders, type Frame, type TokenStream } from "./token-stream.ts";
+import { countPlaceholders, type ImportFrame, type TokenStream } from "./token-stream.ts";
 import { type Lexed, lex, type Token } from "./tokens.ts";
 
 export interface ImporterOptions {
@@ -181,7 +181,7 @@ export class Importer {
         ],
       });
     }
-    const frames: Frame[] = [];
+    const frames: ImportFrame[] = [];
     for (const [name, tokens] of texts) {
       const identity = `${kind} ${name}`;
       if (isAmongParents(identity, site.parent)) {
@@ -300,12 +300,12 @@ type UnreadableFile = Exclude<FileContent, { kind: "text" }>;
 interface ImportSite {
   readonly name: Token;
   readonly args: readonly Token[];
-  readonly parent: Frame;
+  readonly parent: ImportFrame;
   readonly importedAt: Span;
 }
 
-function isAmongParents(identity: string, from: Frame): boolean {
-  for (let frame: Frame | undefined = from; frame !== undefined; frame = frame.parent) {
+function isAmongParents(identity: string, from: ImportFrame): boolean {
+  for (let frame: ImportFrame | undefined = from; frame !== undefined; frame = frame.parent) {
     if (frame.identity === identity) return true;
   }
   return false;

@@ -5,10 +5,10 @@ import { substituteEnvironment } from "./environment.ts";
 import type { Token } from "./tokens.ts";
 
 /** A text under way: the main file, or what an import brought. */
-export interface Frame {
+export interface ImportFrame {
   readonly tokens: readonly Token[];
   /** The text in which the import stands; undefined for the main file. */
-  readonly parent: Frame | undefined;
+  readonly parent: ImportFrame | undefined;
   /** `snippet common`, `file /etc/coredns/common.conf`: a text must not appear among its own parents. */
   readonly identity: string;
   readonly importedAt: Span | undefined;
@@ -52,12 +52,12 @@ export class TokenStream {
   }
 
   /** The text of the token that {@link next} gave last, as long as nobody has peeked beyond it. */
-  get frame(): Frame | undefined {
+  get frame(): ImportFrame | undefined {
     return this.#cursors.at(-1)?.frame;
   }
 
   /** Puts texts in front of what is left to read, the first to be read first. */
-  push(frames: readonly Frame[]): void {
+  push(frames: readonly ImportFrame[]): void {
     this.#current = undefined;
     this.#crossedBorder = true;
     for (const frame of frames.toReversed()) this.#cursors.push({ frame, position: 0 });
@@ -144,7 +144,7 @@ export class TokenStream {
     this.#cursors.length = 0;
   }
 
-  #prepare(token: Token, frame: Frame): Token {
+  #prepare(token: Token, frame: ImportFrame): Token {
     const span =
       frame.importedAt === undefined ? token.span : { ...token.span, importedAt: frame.importedAt };
     const startsLine = token.startsLine || this.#crossedBorder;
@@ -155,7 +155,7 @@ export class TokenStream {
     return { kind: token.kind, text, raw, quoted: token.quoted, startsLine, span };
   }
 
-  #fillArguments(text: string, frame: Frame, span: Span): string {
+  #fillArguments(text: string, frame: ImportFrame, span: Span): string {
     if (!text.includes("{args")) return text;
     return text.replace(PLACEHOLDER, (placeholder, afterDot?: string, inBrackets?: string) => {
       const index = placeholderIndex(afterDot ?? inBrackets ?? "");
@@ -213,7 +213,7 @@ export function countPlaceholders(tokens: readonly Token[]): number {
 }
 
 interface Cursor {
-  readonly frame: Frame;
+  readonly frame: ImportFrame;
   position: number;
 }
 

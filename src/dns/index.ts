@@ -33,7 +33,7 @@ export {
 } from "./record-kind.ts";
 // biome-ignore lint/performance/noReExportAll: every row and option is part of the library.
 export * from "./record-table.ts";
-export type { AddressPrefix } from "./record-table-addresses.ts";
+export type { AplItem } from "./record-table-addresses.ts";
 export type { Gateway } from "./record-table-gateways.ts";
 export type { HostInformation } from "./record-table-host.ts";
 export type { Location } from "./record-table-location.ts";

@@ -102,7 +102,7 @@ function suffixOctets(prefixLength: number): number {
   return Math.ceil((128 - prefixLength) / 8);
 }
 
-export interface AddressPrefix {
+export interface AplItem {
   /** 1 is IPv4, 2 is IPv6. */
   readonly family: number;
   readonly prefixLength: number;
@@ -111,9 +111,9 @@ export interface AddressPrefix {
   readonly address: Uint8Array;
 }
 
-const addressPrefixes: Field<readonly AddressPrefix[]> = {
+const addressPrefixes: Field<readonly AplItem[]> = {
   read(reader) {
-    const prefixes: AddressPrefix[] = [];
+    const prefixes: AplItem[] = [];
     while (reader.remaining > 0) prefixes.push(readAddressPrefix(reader));
     return prefixes;
   },
@@ -129,14 +129,14 @@ const addressPrefixes: Field<readonly AddressPrefix[]> = {
   },
   print: (value) => value.map(printAddressPrefix).join(" "),
   parse(scanner) {
-    const prefixes: AddressPrefix[] = [];
+    const prefixes: AplItem[] = [];
     while (scanner.hasMore) prefixes.push(parseAddressPrefix(scanner));
     return prefixes;
   },
 };
 
 /** RFC 3123. */
-export const apl: RecordKind<{ prefixes: readonly AddressPrefix[] }> = record("APL", RecordType.APL, {
+export const apl: RecordKind<{ prefixes: readonly AplItem[] }> = record("APL", RecordType.APL, {
   prefixes: addressPrefixes,
 });
 
@@ -145,7 +145,7 @@ const FAMILY_OCTETS: ReadonlyMap<number, number> = new Map([
   [2, 16],
 ]);
 
-function isAddressPrefix({ family, prefixLength, address }: AddressPrefix): boolean {
+function isAddressPrefix({ family, prefixLength, address }: AplItem): boolean {
   const octets = FAMILY_OCTETS.get(family) ?? 127;
   return (
     address.length <= octets &&
@@ -154,7 +154,7 @@ function isAddressPrefix({ family, prefixLength, address }: AddressPrefix): bool
   );
 }
 
-function readAddressPrefix(reader: WireReader): AddressPrefix {
+function readAddressPrefix(reader: WireReader): AplItem {
   const family = reader.u16();
   const prefixLength = reader.u8();
   const length = reader.u8();
@@ -168,14 +168,14 @@ function readAddressPrefix(reader: WireReader): AddressPrefix {
   return prefix;
 }
 
-function printAddressPrefix({ family, prefixLength, negated, address }: AddressPrefix): string {
+function printAddressPrefix({ family, prefixLength, negated, address }: AplItem): string {
   const octets = new Uint8Array(FAMILY_OCTETS.get(family) ?? 0);
   octets.set(address.subarray(0, octets.length));
   const text = family === 1 ? formatIpv4(octets) : family === 2 ? formatIpv6(octets) : toHex(address);
   return `${negated ? "!" : ""}${family}:${text}/${prefixLength}`;
 }
 
-function parseAddressPrefix(scanner: RdataScanner): AddressPrefix {
+function parseAddressPrefix(scanner: RdataScanner): AplItem {
   const word = scanner.word("an address prefix");
   const [, bang, familyText, addressText = "", lengthText] =
     /^(!?)(\d{1,5}):([^/]*)\/(\d{1,3})$/.exec(word) ?? [];

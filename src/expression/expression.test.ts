@@ -5,7 +5,7 @@ import type { Environment } from "./evaluation/environment.ts";
 import { compileExpression } from "./expression.ts";
 import { LanguageError } from "./values/language-error.ts";
 import { BOOL, INT, STRING } from "./values/types.ts";
-import type { Value } from "./values/values.ts";
+import type { ExpressionValue } from "./values/values.ts";
 
 interface Facts {
   readonly host: string;
@@ -21,7 +21,7 @@ const ENVIRONMENT: Environment<Facts> = {
       {
         parameters: [STRING, STRING],
         result: BOOL,
-        call: (_facts: Facts, one: Value, other: Value) => one === other,
+        call: (_facts: Facts, one: ExpressionValue, other: ExpressionValue) => one === other,
       },
     ],
   ]),
@@ -29,7 +29,7 @@ const ENVIRONMENT: Environment<Facts> = {
 
 const FACTS: Facts = { host: "lighthouse", size: 56 };
 
-function evaluate(text: string): Value {
+function evaluate(text: string): ExpressionValue {
   return compileExpression(text, ENVIRONMENT).evaluate(FACTS);
 }
 

@@ -6,7 +6,7 @@ import { RUN_BUDGET, Run } from "./evaluation/run.ts";
 import { type ExplainedPart, explainParts } from "./functions/reasons.ts";
 import { parseExpression } from "./syntax/parser.ts";
 import type { Type } from "./values/types.ts";
-import type { Value } from "./values/values.ts";
+import type { ExpressionValue } from "./values/values.ts";
 
 /**
  * An expression over facts of type F. One evaluation makes no objects unless the expression asks for some (arrays, texts, floats), and
@@ -28,12 +28,12 @@ export class Expression<F> {
   }
 
   /** The value, where it is the same for all facts. */
-  get constant(): Value | undefined {
+  get constant(): ExpressionValue | undefined {
     return this.#root.constant;
   }
 
   /** @throws LanguageError of stage `run` */
-  evaluate(facts: F): Value {
+  evaluate(facts: F): ExpressionValue {
     this.#run.start(facts, RUN_BUDGET);
     try {
       return this.#root.run(this.#run);

@@ -2,7 +2,7 @@ import type { Directive } from "../corefile/tree.ts";
 import { compileExpression } from "../expression/expression.ts";
 import { LanguageError } from "../expression/values/language-error.ts";
 import { STRING, UNKNOWN } from "../expression/values/types.ts";
-import type { Value } from "../expression/values/values.ts";
+import type { ExpressionValue } from "../expression/values/values.ts";
 import { queryFunctions } from "../plugin/facts/query-environment.ts";
 import type { Query } from "../plugin/query/query.ts";
 import { optionLines } from "./back-ends.ts";
@@ -45,7 +45,7 @@ const FUNCTIONS = new Map([
 ] as const);
 
 /** The value of an expression that asks nothing about the query; `undefined` for any other, and for a faulty one. */
-export function constantOf(text: string): Value | undefined {
+export function constantOf(text: string): ExpressionValue | undefined {
   try {
     const expression = compileExpression(text, { functions: FUNCTIONS });
     // Whatever is no truth value counts as no.

@@ -20,13 +20,13 @@ export interface ClusterSourceOptions extends Omit<ClusterClientOptions, "clock"
   readonly random: Random;
 }
 
-export interface ClusterSource {
+export interface PredecessorCluster {
   start(): Promise<void>;
   stop(): Promise<void>;
 }
 
 /** @throws ClusterAccessError where the options lead to no cluster */
-export async function makeClusterSource(options: ClusterSourceOptions): Promise<ClusterSource> {
+export async function makeClusterSource(options: ClusterSourceOptions): Promise<PredecessorCluster> {
   const { manifests, store, clock, log, random, environment } = options;
   const reduce = { shared: new SharedValues() };
   if (manifests.length > 0) {

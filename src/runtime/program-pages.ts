@@ -25,7 +25,7 @@ export type ReleaseProgramPages = () => Promise<void>;
  * program once more for each such thread, and that mapping goes when the thread ends. The next buffer may then lie at the same addresses.
  * @throws NodeJS.ErrnoException where the process may not read its own mappings
  */
-export async function readLastingMappings(): Promise<readonly Mapping[]> {
+export async function readLastingMappings(): Promise<readonly MemoryMapping[]> {
   return [...mappingsOf(await readFile("/proc/self/maps", "latin1"), READ_ONLY)];
 }
 
@@ -34,7 +34,7 @@ export async function readLastingMappings(): Promise<readonly Mapping[]> {
  * @returns `undefined` where the system has no such call
  */
 export async function loadProgramPages(
-  lasting: readonly Mapping[],
+  lasting: readonly MemoryMapping[],
 ): Promise<ReleaseProgramPages | undefined> {
   const advise = await loadMemoryAdvice();
   if (advise === undefined) return undefined;
@@ -45,7 +45,10 @@ export async function loadProgramPages(
  * Gives back what is unchanged now and lasts. Anything else in the list may be gone by the time that it has been read, for threads end meanwhile: the call would then fill
  * with zeros whatever lies there instead.
  */
-export async function releaseUnchanged(lasting: readonly Mapping[], advise: MemoryAdvice): Promise<void> {
+export async function releaseUnchanged(
+  lasting: readonly MemoryMapping[],
+  advise: MemoryAdvice,
+): Promise<void> {
   const text = await readFile("/proc/self/smaps", "latin1");
   const unchanged = [...unchangedMappings(text)];
   await releaseInTurns(
@@ -54,13 +57,16 @@ export async function releaseUnchanged(lasting: readonly Mapping[], advise: Memo
   );
 }
 
-function isWithin(part: Mapping, whole: Mapping): boolean {
+function isWithin(part: MemoryMapping, whole: MemoryMapping): boolean {
   if (part.path !== whole.path || part.start < whole.start) return false;
   return part.start + part.octets <= whole.start + whole.octets;
 }
 
 /** No more than {@link PORTION} octets go in a turn of the event loop. The mappings must last. */
-export async function releaseInTurns(mappings: readonly Mapping[], advise: MemoryAdvice): Promise<void> {
+export async function releaseInTurns(
+  mappings: readonly MemoryMapping[],
+  advise: MemoryAdvice,
+): Promise<void> {
   let left = PORTION;
   for (const { start, octets } of mappings)
     for (let at = 0n; at < octets; ) {
@@ -75,7 +81,7 @@ export async function releaseInTurns(mappings: readonly Mapping[], advise: Memor
     }
 }
 
-export interface Mapping {
+export interface MemoryMapping {
   readonly start: bigint;
   readonly octets: bigint;
   /** Of the file. */
@@ -87,11 +93,11 @@ export interface Mapping {
  * protected afterwards, or a debugger's break point, would be lost.
  * @param smaps the text of /proc/PID/smaps (proc(5))
  */
-export function unchangedMappings(smaps: string): Generator<Mapping> {
+export function unchangedMappings(smaps: string): Generator<MemoryMapping> {
   return mappingsOf(smaps, UNCHANGED);
 }
 
-function* mappingsOf(text: string, pattern: RegExp): Generator<Mapping> {
+function* mappingsOf(text: string, pattern: RegExp): Generator<MemoryMapping> {
   for (const [, from, to, path = ""] of text.matchAll(pattern)) {
     const start = BigInt(`0x${from}`);
     yield { start, octets: BigInt(`0x${to}`) - start, path };

@@ -3,13 +3,13 @@ import type { Clock } from "../lib/time/clock.ts";
 import { boundHeap, heapBounds } from "./heap-bounds.ts";
 import { holdBackHelpers } from "./helper-threads.ts";
 import { mapLargeBuffers } from "./memory-release.ts";
-import { type Mapping, readLastingMappings } from "./program-pages.ts";
+import { type MemoryMapping, readLastingMappings } from "./program-pages.ts";
 import { takeSmallPages } from "./small-pages.ts";
 import { loadSpareMemory, type SpareMemoryWatch, watchSpareMemory } from "./spare-memory.ts";
 
 /** What {@link staySmall} has to know of the time before there were other threads. */
 export interface SmallBeginning {
-  readonly lasting: readonly Mapping[];
+  readonly lasting: readonly MemoryMapping[];
 }
 
 /** Before anything large is made, and before any other thread is started. */

@@ -4,7 +4,7 @@
  */
 import type { Clock, Timer } from "../lib/time/clock.ts";
 import { loadTrimBeside } from "./memory-release.ts";
-import { loadProgramPages, type Mapping } from "./program-pages.ts";
+import { loadProgramPages, type MemoryMapping } from "./program-pages.ts";
 import { type ResidentMemory, residentMemory } from "./resident-memory.ts";
 
 export interface SpareMemory {
@@ -16,7 +16,7 @@ export interface SpareMemory {
 }
 
 /** @param lasting see `readLastingMappings` */
-export async function loadSpareMemory(lasting: readonly Mapping[]): Promise<SpareMemory> {
+export async function loadSpareMemory(lasting: readonly MemoryMapping[]): Promise<SpareMemory> {
   const releaseFiles = await loadProgramPages(lasting);
   const trim = await loadTrimBeside();
   return {

@@ -18,7 +18,7 @@ import type { PluginRegistry } from "./configuration/plugin-registry.ts";
 import { RecordedHost } from "./configuration/recorded-host.ts";
 import { explainWith } from "./explaining/explain.ts";
 import { InProcessClient } from "./explaining/in-process-client.ts";
-import { DataPlane, messageOf, type PreparedGeneration } from "./run/data-plane.ts";
+import { configurationMessage, DataPlane, type PreparedGeneration } from "./run/data-plane.ts";
 import { ServerFacts } from "./run/server-facts.ts";
 import type { DnsListener } from "./serving/dns-listener.ts";
 import { FeedHub } from "./threads/feed.ts";
@@ -132,7 +132,7 @@ export class Server {
       try {
         isInForce = await this.#putIntoForce();
       } catch (error) {
-        const [first = "", ...others] = messageOf(error).trim().split("\n");
+        const [first = "", ...others] = configurationMessage(error).trim().split("\n");
         log.error(`Restart failed: ${first}`);
         // The place, with the line of the Corefile.
         for (const line of others) log.error(line);

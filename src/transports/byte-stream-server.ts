@@ -5,7 +5,7 @@
  */
 import { createServer, type Server, type Socket } from "node:net";
 import { setImmediate as nextTurn } from "node:timers/promises";
-import { LinkedList, type Place } from "../lib/collections/linked-list.ts";
+import { LinkedList, type ListPlace } from "../lib/collections/linked-list.ts";
 import { isWildcardHost } from "../lib/net/listen-address.ts";
 import type { Clock, Timer } from "../lib/time/clock.ts";
 import type { Endpoint, TransportName } from "../plugin/message/endpoint.ts";
@@ -222,10 +222,10 @@ export async function untilAccepted(accepted: () => number): Promise<void> {
 }
 
 class OpenConnection implements BudgetedConnection, ConnectionAccount {
-  budgetPlace: Place<BudgetedConnection> | undefined;
+  budgetPlace: ListPlace<BudgetedConnection> | undefined;
   readonly octets: number;
   /** Where it stands in the server's list. */
-  place: Place<OpenConnection> | undefined;
+  place: ListPlace<OpenConnection> | undefined;
   readonly #socket: Socket;
   readonly #server: ByteStreamServer;
   #user: StreamUser | undefined;

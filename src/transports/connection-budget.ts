@@ -4,12 +4,12 @@
  * connections and says nothing does not shut out others. Where they hold more than allowed, those that hold the most are closed.
  */
 import { BufferPool } from "../lib/collections/buffer-pool.ts";
-import { LinkedList, type Place } from "../lib/collections/linked-list.ts";
+import { LinkedList, type ListPlace } from "../lib/collections/linked-list.ts";
 
 /** A connection as the budget sees it. */
 export interface BudgetedConnection {
   /** Where it stands in the budget, which alone sets this; `undefined` at first. */
-  budgetPlace: Place<BudgetedConnection> | undefined;
+  budgetPlace: ListPlace<BudgetedConnection> | undefined;
   /** Whether a query of it is under way: such a connection is not closed for another one. */
   readonly awaitsAnswers: boolean;
   /** Memory that it takes as long as it is open, whether it says something or not. */

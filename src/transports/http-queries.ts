@@ -23,14 +23,14 @@ export interface HttpQueriesOptions {
 }
 
 /** What a request line asks for. */
-export type Target =
+export type RequestTarget =
   | { readonly kind: "message"; readonly message: Uint8Array }
   /** The message is the body. */
   | { readonly kind: "body" }
   | { readonly kind: "refused"; readonly status: number };
 
 /** @param target path and query as they stand in the request */
-export function readTarget(method: string | undefined, target: string | undefined): Target {
+export function readTarget(method: string | undefined, target: string | undefined): RequestTarget {
   const [path, query = ""] = splitOnce(target ?? "", "?");
   if (path !== PATH) return { kind: "refused", status: 404 };
   if (method === "POST") return { kind: "body" };

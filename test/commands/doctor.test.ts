@@ -7,7 +7,7 @@ import { after, before, describe, test } from "node:test";
 import type { QueryRow } from "../../src/console/api-types.ts";
 import type { Diagnosis } from "../../src/console/doctor/diagnose.ts";
 import type { Finding } from "../../src/console/doctor/finding.ts";
-import { type Asked, ScriptedServer } from "../../src/upstream/fixtures/scripted-server.ts";
+import { type ScriptedQuestion, ScriptedServer } from "../../src/upstream/fixtures/scripted-server.ts";
 import { ApiSimulator } from "../support/kubernetes-api/api-simulator.ts";
 import { Pod } from "../support/pod-fleet.ts";
 import { Portolan, projectRoot, runPortolan } from "../support/portolan.ts";
@@ -129,7 +129,7 @@ async function untilKnown(pod: Pod, server: Portolan): Promise<void> {
   });
 }
 
-function tellTruth(asked: Asked): void {
+function tellTruth(asked: ScriptedQuestion): void {
   const type = asked.message.questions[0]?.type;
   const exists = asked.name.toLowerCase() === "api.example.com.";
   if (!exists) asked.answer({ rcode: NXDOMAIN });
@@ -143,7 +143,7 @@ describe("a fleet that is ill all over", () => {
   let diagnosis: Diagnosis & { code: number | null };
   let manifest: string;
 
-  const upstream = async (script: (asked: Asked) => void): Promise<string> => {
+  const upstream = async (script: (asked: ScriptedQuestion) => void): Promise<string> => {
     const started = await ScriptedServer.start(script);
     upstreams.push(started);
     return started.text;

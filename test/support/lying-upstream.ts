@@ -4,19 +4,24 @@ import type { Message } from "../../src/dns/message.ts";
 import { Name } from "../../src/dns/name.ts";
 import { Flag } from "../../src/dns/numbers.ts";
 import { RecordType } from "../../src/dns/type-names.ts";
-import { type Asked, frame, type Script } from "../../src/upstream/fixtures/scripted-server.ts";
+import { frame, type Script, type ScriptedQuestion } from "../../src/upstream/fixtures/scripted-server.ts";
 
 export const TRUTH = "192.0.2.1";
 export const LIE = "198.51.100.66";
 
-export function say(asked: Asked, address: string, change: Partial<Message> = {}): Uint8Array {
+export function say(asked: ScriptedQuestion, address: string, change: Partial<Message> = {}): Uint8Array {
   return asked.encode({ answer: [`${asked.name} 60 IN A ${address}`], message: change });
 }
 
-export const question = (asked: Asked, change: Partial<Message["questions"][number]>): Partial<Message> => ({
+export const question = (
+  asked: ScriptedQuestion,
+  change: Partial<Message["questions"][number]>,
+): Partial<Message> => ({
   questions: asked.message.questions.map((one) => ({ ...one, ...change })),
 });
-const otherId = (asked: Asked, n = 1): Partial<Message> => ({ id: (asked.message.id + n) & 0xffff });
+const otherId = (asked: ScriptedQuestion, n = 1): Partial<Message> => ({
+  id: (asked.message.id + n) & 0xffff,
+});
 const cut = (octets: Uint8Array, missing: number): Uint8Array => octets.subarray(0, octets.length - missing);
 
 /** What answers another question is skipped: the query waits for the true answer (RFC 5452 section 9.1). */
@@ -28,7 +33,12 @@ const thenTruth =
   };
 
 /** Sends from a socket that is not the upstream's. */
-function sendFromElsewhere(asked: Asked, octets: Uint8Array, address: string, then: () => void): void {
+function sendFromElsewhere(
+  asked: ScriptedQuestion,
+  octets: Uint8Array,
+  address: string,
+  then: () => void,
+): void {
   const socket = createSocket("udp4");
   socket.bind(0, address, () => {
     socket.send(octets, asked.sourcePort, asked.sourceAddress, () => socket.close(then));

@@ -4,7 +4,12 @@ import { after, before, describe, test } from "node:test";
 import { setTimeout as pause } from "node:timers/promises";
 import { Rcode } from "../../src/dns/numbers.ts";
 import { formatData } from "../../src/dns/resource-record.ts";
-import { type Asked, HONEST, ScriptedServer, SILENT } from "../../src/upstream/fixtures/scripted-server.ts";
+import {
+  HONEST,
+  type ScriptedQuestion,
+  ScriptedServer,
+  SILENT,
+} from "../../src/upstream/fixtures/scripted-server.ts";
 import { ask, queryOctets, UdpClient } from "../support/dns-client.ts";
 import { askOverTcp } from "../support/kubernetes-rules.ts";
 import { counted } from "../support/metrics.ts";
@@ -132,11 +137,11 @@ for (const [way, env] of [
       await checkWhatIsAtHand(server, [ask, askOverTcp]);
 
       // The upstream answers at last, the oldest first.
-      const number = (asked: Asked): number => Number(/^n(\d+)\./.exec(asked.name)?.[1]);
+      const number = (asked: ScriptedQuestion): number => Number(/^n(\d+)\./.exec(asked.name)?.[1]);
       const inOrder = upstream.asked.toSorted((a, b) => number(a) - number(b));
       const answered: number[] = [];
       for (let at = 0; at < all; ) {
-        for (const end = Math.min(at + 100, all); at < end; at++) HONEST(inOrder[at] as Asked);
+        for (const end = Math.min(at + 100, all); at < end; at++) HONEST(inOrder[at] as ScriptedQuestion);
         while (answered.length < at - tooMany) {
           const reply = await client.receive(PATIENCE);
           assert.ok(reply, `${answered.length} answers only`);

@@ -10,13 +10,13 @@ import { defaultPluginFlags, PLUGIN_FLAGS, type PluginFlags, pluginRegistry } fr
 import { fitted, wantsColour } from "../terminal.ts";
 import { checkFiles } from "./check-files.ts";
 import type { CheckedFile } from "./checked-file.ts";
-import { FORMATS, type Format } from "./formats.ts";
+import { type CheckFormat, FORMATS } from "./formats.ts";
 import { hasNameOfCorefile, readGivenFiles } from "./given-files.ts";
 
 interface CheckFlags extends PluginFlags {
   /** As the server takes it; it takes one. */
   conf: string[];
-  format: () => Promise<Format>;
+  format: () => Promise<CheckFormat>;
   strict: boolean;
   port: number;
   files: boolean;

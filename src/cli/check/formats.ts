@@ -2,10 +2,13 @@
 import type { CheckedFile } from "./checked-file.ts";
 
 /** @returns everything to print, line ends included */
-export type Format = (files: readonly CheckedFile[], colour: boolean) => string;
+export type CheckFormat = (files: readonly CheckedFile[], colour: boolean) => string;
 
 /** Loaded when asked for. */
-export const FORMATS: ReadonlyMap<string, () => Promise<Format>> = new Map<string, () => Promise<Format>>([
+export const FORMATS: ReadonlyMap<string, () => Promise<CheckFormat>> = new Map<
+  string,
+  () => Promise<CheckFormat>
+>([
   ["human", async () => (await import("./human.ts")).formatForPeople],
   ["json", async () => (await import("./json.ts")).formatAsJson],
   ["sarif", async () => (await import("./sarif.ts")).formatAsSarif],

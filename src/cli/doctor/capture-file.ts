@@ -9,7 +9,7 @@ import { member } from "../../kubernetes/objects/json.ts";
 import { writeAllSync } from "../../lib/logging/log.ts";
 import { FlagError } from "../flag-table.ts";
 import { isQueryRow } from "../live/tail.ts";
-import { type Line, linesOf, TooLongLine } from "./lines.ts";
+import { linesOf, type NumberedLine, TooLongLine } from "./lines.ts";
 
 /** What a line of a capture holds. */
 export type CaptureLine =
@@ -128,7 +128,11 @@ export async function readCapture(
   }
 }
 
-function readLine({ text, number, isWhole }: Line, file: string, add: (line: CaptureLine) => void): void {
+function readLine(
+  { text, number, isWhole }: NumberedLine,
+  file: string,
+  add: (line: CaptureLine) => void,
+): void {
   if (text.trim() === "") return;
   // Editors and shells of Windows begin a text with a byte order mark.
   const value = parsed(number === 1 ? text.replace(/^\ufeff/, "") : text);

@@ -1,11 +1,11 @@
 import { choiceRow, type FlagRow, helpRow, switchRow, valueRow } from "../flag-table.ts";
-import { defaultServerFlags, parseTime, type ServerFlags, serverRows } from "../live/server-flags.ts";
+import { defaultServerFlags, type LiveServerFlags, parseTime, serverRows } from "../live/server-flags.ts";
 
 export const FORMATS = ["human", "json"] as const;
-export type Format = (typeof FORMATS)[number];
+export type DoctorFormat = (typeof FORMATS)[number];
 
-export interface DoctorFlags extends ServerFlags {
-  format: Format;
+export interface DoctorFlags extends LiveServerFlags {
+  format: DoctorFormat;
   /** Milliseconds for which the server is listened to. */
   duration: number;
   /** Where the capture is written to; empty for nowhere. */

@@ -1,6 +1,6 @@
 /** Text as lines while it comes, in memory that does not grow with it. */
 
-export interface Line {
+export interface NumberedLine {
   readonly text: string;
   /** From 1. */
   readonly number: number;
@@ -27,13 +27,13 @@ const LINE_FEED = 10;
  * The lines of each chunk that has ends of lines.
  * @throws TooLongLine
  */
-export async function* linesOf(chunks: AsyncIterable<Uint8Array>): AsyncGenerator<readonly Line[]> {
+export async function* linesOf(chunks: AsyncIterable<Uint8Array>): AsyncGenerator<readonly NumberedLine[]> {
   let begun: Buffer[] = [];
   let octets = 0;
   let number = 0;
   for await (const chunk of chunks) {
     const buffer = Buffer.from(chunk.buffer, chunk.byteOffset, chunk.byteLength);
-    const lines: Line[] = [];
+    const lines: NumberedLine[] = [];
     let start = 0;
     for (let end = buffer.indexOf(LINE_FEED); end >= 0; end = buffer.indexOf(LINE_FEED, start)) {
       const rest = buffer.toString("utf8", start, end);

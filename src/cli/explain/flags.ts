@@ -8,13 +8,13 @@ import {
   valueRow,
 } from "../flag-table.ts";
 import { defaultPluginFlags, PLUGIN_FLAGS, type PluginFlags } from "../plugin-list.ts";
-import { LIBCS, type Libc } from "./pod-resolver.ts";
+import { LIBCS, type LibcName } from "./pod-resolver.ts";
 
 export interface ExplainFlags extends PluginFlags {
   conf: string;
   /** An IP address, `NAMESPACE/POD`, or empty. */
   from: string;
-  libc: Libc;
+  libc: LibcName;
   listener: string;
   manifests: string[];
   port: number;

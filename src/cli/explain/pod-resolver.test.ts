@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
-import { type Libc, type PodDns, planSearch, resolverSettings, whyEnough } from "./pod-resolver.ts";
+import { type LibcName, type PodDns, planSearch, resolverSettings, whyEnough } from "./pod-resolver.ts";
 
 const POD: PodDns = {
   namespace: "shop",
@@ -74,7 +74,7 @@ describe("whyEnough", () => {
     ["NOERROR", false, "musl", true],
     ["SERVFAIL", false, "glibc", false],
     ["SERVFAIL", false, "musl", true],
-  ] as const satisfies readonly (readonly [string, boolean, Libc, boolean])[]) {
+  ] as const satisfies readonly (readonly [string, boolean, LibcName, boolean])[]) {
     it(`${rcode}${hasAnswer ? " with an answer" : ""} in ${libc}`, () =>
       assert.equal(whyEnough({ rcode, hasAnswer }, libc) !== undefined, isEnough));
   }

@@ -22,7 +22,7 @@ export interface PodDns {
 }
 
 export const LIBCS = ["glibc", "musl"] as const;
-export type Libc = (typeof LIBCS)[number];
+export type LibcName = (typeof LIBCS)[number];
 
 /** kubelet keeps no more (Kubernetes 1.28 and later). */
 const MAX_SEARCH_DOMAINS = 32;
@@ -72,7 +72,7 @@ export interface SearchPlan {
 }
 
 /** @param name as a program in the pod would give it */
-export function planSearch(name: string, { search, ndots }: ResolverSettings, libc: Libc): SearchPlan {
+export function planSearch(name: string, { search, ndots }: ResolverSettings, libc: LibcName): SearchPlan {
   if (name.endsWith("."))
     return { names: [name], reason: "the name ends with a dot: nothing is added to it" };
   const dots = name.split(".").length - 1;
@@ -105,7 +105,7 @@ export interface SearchResult {
 }
 
 /** Why a libc does not ask for the next name; `undefined` when it does. */
-export function whyEnough({ rcode, hasAnswer }: SearchResult, libc: Libc): string | undefined {
+export function whyEnough({ rcode, hasAnswer }: SearchResult, libc: LibcName): string | undefined {
   if (rcode === "NOERROR" && hasAnswer) return "an answer: the search ends here";
   if (libc === "glibc" || rcode === "NXDOMAIN") return undefined;
   return rcode === "NOERROR"

@@ -1,12 +1,12 @@
 /** Asks for a name as a pod's libc would, one attempt after the other. */
 import type { Explanation } from "../../plugin/contract/explanation.ts";
-import { type Libc, planSearch, type ResolverSettings, whyEnough } from "./pod-resolver.ts";
+import { type LibcName, planSearch, type ResolverSettings, whyEnough } from "./pod-resolver.ts";
 
 export interface PodSearch {
   /** `namespace/name`. */
   readonly pod: string;
   readonly address: string | undefined;
-  readonly libc: Libc;
+  readonly libc: LibcName;
   readonly settings: ResolverSettings;
   /** Why the names are asked for in this order. */
   readonly reason: string;
@@ -33,7 +33,7 @@ export async function searchAsPod(
   name: string,
   pod: SearchingPod,
   settings: ResolverSettings,
-  libc: Libc,
+  libc: LibcName,
   ask: (name: string) => Promise<Explanation>,
 ): Promise<PodSearch> {
   const plan = planSearch(name, settings, libc);

@@ -5,17 +5,13 @@ import { className } from "../../dns/numbers.ts";
 import { recordTypeName } from "../../dns/type-names.ts";
 import { isObject, listMember, member, textMember } from "../../kubernetes/objects/json.ts";
 import type { ExplainQuestion, Explanation } from "../../plugin/contract/explanation.ts";
+import type { ServerAddress } from "../../server/explaining/socket-client.ts";
 import { ConsoleClient, ConsoleFault } from "../live/console-client.ts";
 import { type Explainer, type FoundPod, fault } from "./explainer.ts";
 
 /** Milliseconds; more than the server gives itself. */
 const TIMEOUT = 10_000;
 const MAX_ANSWER = 8 * 1024 * 1024;
-
-export interface ServerAddress {
-  readonly host: string;
-  readonly port: number;
-}
 
 /**
  * @param tokenFile of a console, which may be asked over the network, too; empty for none

@@ -1,9 +1,9 @@
 /** Flags of the commands that show what a running server does. */
 import { FILTER_PARAMETERS, type FilterParameter } from "../../console/query-row.ts";
 import { FlagError, type FlagRow, helpRow, switchRow, valueRow } from "../flag-table.ts";
-import { defaultServerFlags, type ServerFlags, serverRows } from "./server-flags.ts";
+import { defaultServerFlags, type LiveServerFlags, serverRows } from "./server-flags.ts";
 
-export interface LiveFlags extends ServerFlags {
+export interface LiveFlags extends LiveServerFlags {
   filter: Partial<Record<FilterParameter, string>>;
   json: boolean;
   /** Ends after so many lines or pictures; 0 for never. */

@@ -2,18 +2,18 @@
 import { parseGoDuration } from "../../lib/time/duration.ts";
 import { FlagError, type FlagRow, valueRow } from "../flag-table.ts";
 
-export interface ServerFlags {
+export interface LiveServerFlags {
   server: string;
   tokenFile: string;
   /** Milliseconds for which a server that went away is waited for. */
   reconnect: number;
 }
 
-export function defaultServerFlags(): ServerFlags {
+export function defaultServerFlags(): LiveServerFlags {
   return { server: "127.0.0.1:8184", tokenFile: "", reconnect: 30_000 };
 }
 
-export function serverRows<F extends ServerFlags>(): readonly FlagRow<F>[] {
+export function serverRows<F extends LiveServerFlags>(): readonly FlagRow<F>[] {
   return [
     valueRow(
       "server",

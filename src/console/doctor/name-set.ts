@@ -11,7 +11,7 @@ const FIRST_BASIS = 0x811c9dc5;
 const SECOND_BASIS = 0x050c5d1f;
 const PRIME = 0x01000193;
 
-export class NameSet {
+export class DistinctNames {
   #octets: Uint8Array | undefined;
   #set = 0;
 

@@ -3,7 +3,7 @@ import assert from "node:assert/strict";
 import { describe, test } from "node:test";
 import type { QueryRow } from "../api-types.ts";
 import { diagnose } from "./diagnose.ts";
-import { NameSet } from "./name-set.ts";
+import { DistinctNames } from "./name-set.ts";
 import { QueryGroups } from "./query-groups.ts";
 import { Repeats } from "./repeats.ts";
 import { TrafficCounter } from "./traffic-counter.ts";
@@ -85,7 +85,7 @@ test("a flood of random names hides no name that many ask for, and makes none up
 });
 
 test("names that were added are found, and hardly any other", () => {
-  const names = new NameSet();
+  const names = new DistinctNames();
   assert.equal(names.has("a.example."), false);
   for (let n = 0; n < 50_000; n++) names.add(`n${n}.example.`);
   for (let n = 0; n < 50_000; n++) assert.ok(names.has(`n${n}.example.`));

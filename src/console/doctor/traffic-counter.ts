@@ -1,6 +1,6 @@
 /** Counts the queries of a capture as they come. What it keeps has a bound, so that a capture may be of any length. */
 import type { QueryRow } from "../api-types.ts";
-import { NameSet } from "./name-set.ts";
+import { DistinctNames } from "./name-set.ts";
 import { QueryGroups } from "./query-groups.ts";
 import { Repeats } from "./repeats.ts";
 
@@ -11,8 +11,8 @@ export class TrafficCounter {
   readonly groups: QueryGroups = new QueryGroups();
   readonly repeats: Repeats = new Repeats();
   /** Names that exist, and all that were asked for, in lower case. */
-  readonly found: NameSet = new NameSet();
-  readonly asked: NameSet = new NameSet();
+  readonly found: DistinctNames = new DistinctNames();
+  readonly asked: DistinctNames = new DistinctNames();
   /** Namespaces of clients, and those of Services that were found. */
   readonly namespaces: Set<string> = new Set();
   rows = 0;

@@ -2,7 +2,7 @@
 import type { Span } from "../diagnostic.ts";
 import { lex } from "../tokens.ts";
 import type { Directive, ServerBlock } from "../tree.ts";
-import { type Line, textOf } from "./line.ts";
+import { type CorefileLine, textOf } from "./line.ts";
 
 export class TextEditor {
   readonly #text: string;
@@ -28,7 +28,7 @@ export class TextEditor {
   }
 
   /** Puts lines in the place of a directive; its comments stay, above them. */
-  replace(directive: Directive, lines: readonly Line[]): void {
+  replace(directive: Directive, lines: readonly CorefileLine[]): void {
     const start = this.#offsetOf(directive.name.span);
     const end = this.#endOf(directive);
     const indent = this.#indentAt(start);
@@ -52,7 +52,7 @@ export class TextEditor {
   }
 
   /** Puts lines behind the last one of a server block; what a snippet brought stands elsewhere, and is not the block's alone. */
-  append(block: ServerBlock, lines: readonly Line[]): void {
+  append(block: ServerBlock, lines: readonly CorefileLine[]): void {
     const last = block.directives.findLast((directive) => this.#standsIn(block, directive));
     if (last !== undefined) {
       this.insertBehind(last, lines);
@@ -65,14 +65,14 @@ export class TextEditor {
   }
 
   /** Puts lines behind a directive, as far in as it is. */
-  insertBehind(directive: Directive, lines: readonly Line[]): void {
+  insertBehind(directive: Directive, lines: readonly CorefileLine[]): void {
     const indent = this.#indentAt(this.#offsetOf(directive.name.span));
     const at = this.#lineEnd(this.#endOf(directive));
     this.#add(at, at, lines.map((line) => `\n${textOf(line, indent)}`).join(""));
   }
 
   /** Puts a line into the block of a directive, which gets braces if it has none. */
-  addOption(directive: Directive, line: Line): void {
+  addOption(directive: Directive, line: CorefileLine): void {
     const start = this.#offsetOf(directive.name.span);
     const indent = this.#indentAt(start);
     const option = textOf(line, `${indent}    `);

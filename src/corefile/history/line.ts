@@ -5,19 +5,19 @@ import type { Directive } from "../tree.ts";
 /** A word of the Corefile as it stands there, or a new one. */
 export type Word = Token | string;
 
-export interface Line {
+export interface CorefileLine {
   readonly words: readonly Word[];
   /** The lines between the braces; without it there are no braces. */
-  readonly block?: readonly Line[];
+  readonly block?: readonly CorefileLine[];
 }
 
 /** @param words of the line; `block` without lines stands for none */
-export function line(words: readonly Word[], block: readonly Line[] = []): Line {
+export function line(words: readonly Word[], block: readonly CorefileLine[] = []): CorefileLine {
   return block.length === 0 ? { words } : { words, block };
 }
 
 /** The line as a directive whose new words stand at `place`, for messages about them. */
-export function directiveOf({ words, block }: Line, place: Token): Directive {
+export function directiveOf({ words, block }: CorefileLine, place: Token): Directive {
   const [name = place, ...args] = words.map(
     (word): Token =>
       typeof word === "string"
@@ -35,7 +35,7 @@ export function directiveOf({ words, block }: Line, place: Token): Directive {
 const INDENT = "    ";
 
 /** The line as text, with everything in its block one level further in. No line break at the end. */
-export function textOf({ words, block }: Line, indent = ""): string {
+export function textOf({ words, block }: CorefileLine, indent = ""): string {
   const text = indent + words.map(wordText).join(" ");
   if (block === undefined) return text;
   return [`${text} {`, ...block.map((inner) => textOf(inner, indent + INDENT)), `${indent}}`].join("\n");

@@ -4,12 +4,12 @@
  */
 import type { Token } from "../tokens.ts";
 import type { Directive } from "../tree.ts";
-import { type Line, line, type Word } from "./line.ts";
+import { type CorefileLine, line, type Word } from "./line.ts";
 
 export interface OldLog {
   /** The words that are no names: files, and `/` for all names. */
   readonly words: readonly Token[];
-  readonly today: Line;
+  readonly today: CorefileLine;
 }
 
 /** @returns `undefined` for a directive other than a `log` that names a file */
@@ -32,7 +32,7 @@ function isFormat({ text }: Token): boolean {
   return text.includes("{");
 }
 
-function todaysLog({ name, args, block }: Directive, old: readonly Token[]): Line {
+function todaysLog({ name, args, block }: Directive, old: readonly Token[]): CorefileLine {
   const kept = args.filter((word) => !old.includes(word));
   const names: readonly Word[] = kept.filter((word) => !isFormat(word));
   const formats: readonly Word[] = kept.filter(isFormat);
@@ -41,6 +41,6 @@ function todaysLog({ name, args, block }: Directive, old: readonly Token[]): Lin
   return line([name, ...scopes, ...formats], block?.map(lineOf));
 }
 
-function lineOf({ name, args, block }: Directive): Line {
+function lineOf({ name, args, block }: Directive): CorefileLine {
   return line([name, ...args], block?.map(lineOf));
 }

@@ -5,8 +5,8 @@
 import type { Span } from "../diagnostic.ts";
 import type { Token } from "../tokens.ts";
 import type { Corefile, Directive, ServerBlock } from "../tree.ts";
-import { type Line, line } from "./line.ts";
-import { type FileReader, todaysProxy } from "./proxy-line.ts";
+import { type CorefileLine, line } from "./line.ts";
+import { type ReadFileText, todaysProxy } from "./proxy-line.ts";
 
 /** One old directive or option, and what to do about it. */
 export interface OldWord {
@@ -24,9 +24,9 @@ export interface OldWord {
   /** What goes: {@link directive}, or a line of its block. */
   readonly old: Directive;
   /** What takes its place; empty where nothing does. */
-  readonly lines: readonly Line[];
+  readonly lines: readonly CorefileLine[];
   /** Lines for the server block that it stands in. */
-  readonly beside: readonly Line[];
+  readonly beside: readonly CorefileLine[];
   /** What cannot be carried over. */
   readonly losses: readonly string[];
   /** What to write today. */
@@ -53,7 +53,7 @@ const WITH_UPSTREAM: ReadonlySet<string> = new Set([
 const WITH_TRANSFER: ReadonlySet<string> = new Set(["kubernetes", "file", "auto", "secondary"]);
 
 /** All old words of a Corefile, in the order of the text. */
-export function findOldWords({ blocks }: Corefile, readFile: FileReader): OldWord[] {
+export function findOldWords({ blocks }: Corefile, readFile: ReadFileText): OldWord[] {
   return blocks.flatMap((block) => [
     ...proxies(block, readFile),
     ...block.directives.flatMap((directive) => [
@@ -69,7 +69,7 @@ export function spanOf({ old }: OldWord): Span {
 }
 
 /** The longest FROM won, whatever the order; of `forward` it is the first one that fits. */
-function proxies(block: ServerBlock, readFile: FileReader): OldWord[] {
+function proxies(block: ServerBlock, readFile: ReadFileText): OldWord[] {
   const found = block.directives.filter(({ name }) => name.text === "proxy");
   const own = found.map((directive) => ({
     ...todaysProxy(directive, readFile),
@@ -104,7 +104,11 @@ function proxies(block: ServerBlock, readFile: FileReader): OldWord[] {
 }
 
 /** `forward` stands in front of `grpc` in the chain, so it leaves the longer zones of that alone. */
-function withExceptions(own: Line, directive: Directive, overGrpc: readonly Directive[]): Line {
+function withExceptions(
+  own: CorefileLine,
+  directive: Directive,
+  overGrpc: readonly Directive[],
+): CorefileLine {
   const exceptions = own.words[0] === "forward" ? zonesBelow(directive, overGrpc) : [];
   if (exceptions.length === 0) return own;
   return line(own.words, [...(own.block ?? []), line(["except", ...exceptions])]);
@@ -116,9 +120,9 @@ function leftByGrpc(
     line: own,
     directive,
     labels,
-  }: { readonly line: Line; readonly directive: Directive; readonly labels: number },
+  }: { readonly line: CorefileLine; readonly directive: Directive; readonly labels: number },
   overGrpc: readonly Directive[],
-): Line[] {
+): CorefileLine[] {
   if (own.words[0] !== "forward") return [];
   const inside = zonesBelow(directive, overGrpc);
   const left = overGrpc

@@ -1,24 +1,24 @@
 /** The `proxy` of CoreDNS before 1.5.0 as what one writes today (docs/spec/kube-dns.md#old-corefiles). */
 import type { Token } from "../tokens.ts";
 import type { Directive } from "../tree.ts";
-import { type Line, line, type Word } from "./line.ts";
+import { type CorefileLine, line, type Word } from "./line.ts";
 
 export interface TodaysLine {
-  readonly line: Line;
+  readonly line: CorefileLine;
   /** What of the old words has no counterpart, and why that does no harm or some. */
   readonly losses: readonly string[];
 }
 
 /** The text of a file; `undefined` for one that cannot be read. */
-export type FileReader = (path: string) => string | undefined;
+export type ReadFileText = (path: string) => string | undefined;
 
 /** Google's resolvers, which `https_google` asked unless told otherwise. */
 const GOOGLE = ["8.8.8.8", "8.8.4.4"];
 
 /** `forward`, or `grpc` where the upstreams speak that. */
-export function todaysProxy(proxy: Directive, readFile: FileReader): TodaysLine {
+export function todaysProxy(proxy: Directive, readFile: ReadFileText): TodaysLine {
   const losses: string[] = [];
-  const options: Line[] = [];
+  const options: CorefileLine[] = [];
   const [from = ".", ...to] = proxy.args;
   let protocol: Directive | undefined;
   for (const option of proxy.block ?? []) {
@@ -57,7 +57,7 @@ export function todaysProxy(proxy: Directive, readFile: FileReader): TodaysLine 
   return { line: line(["forward", from, ...to], options), losses };
 }
 
-function policy({ args }: Directive, losses: string[]): Line[] {
+function policy({ args }: Directive, losses: string[]): CorefileLine[] {
   const [word] = args;
   switch (word?.text) {
     case "first":
@@ -73,7 +73,7 @@ function policy({ args }: Directive, losses: string[]): Line[] {
 }
 
 /** Probes were HTTP requests; today they are DNS queries, and need no path. */
-function healthCheck({ args }: Directive, losses: string[]): Line[] {
+function healthCheck({ args }: Directive, losses: string[]): CorefileLine[] {
   const [, interval] = args;
   losses.push(
     `'health_check ${args[0]?.text ?? ""}' was an HTTP request: upstreams are probed with DNS queries`,
@@ -83,9 +83,9 @@ function healthCheck({ args }: Directive, losses: string[]): Line[] {
 
 function grpc(
   words: readonly Word[],
-  options: readonly Line[],
+  options: readonly CorefileLine[],
   tls: readonly Token[],
-  readFile: FileReader,
+  readFile: ReadFileText,
   losses: string[],
 ): TodaysLine {
   const known = options.filter(({ words: [name] }) => {
@@ -102,7 +102,12 @@ function grpc(
   return { line: line(["grpc", ...words], [...known, line(["tls", ...files])]), losses };
 }
 
-function google(from: Word, options: readonly Line[], words: readonly Token[], losses: string[]): TodaysLine {
+function google(
+  from: Word,
+  options: readonly CorefileLine[],
+  words: readonly Token[],
+  losses: string[],
+): TodaysLine {
   losses.push("'https_google' spoke an API of its own, which is gone: the same resolvers are asked over TLS");
   const addresses = words[0]?.text === "bootstrap" ? words.slice(1).map(({ text }) => text) : GOOGLE;
   const upstreams = addresses.map((address) => `tls://${address.replace(/:\d+$/, "")}`);

@@ -39,10 +39,10 @@ export interface WatchReply {
   readonly reason: string;
   /** The last change may have further keys, which come next. */
   readonly isPart: boolean;
-  readonly events: readonly WatchEvent[];
+  readonly events: readonly EtcdEvent[];
 }
 
-export interface WatchEvent extends KeyValue {
+export interface EtcdEvent extends KeyValue {
   readonly deleted: boolean;
 }
 
@@ -124,7 +124,7 @@ export function encodeWatch({ from, to }: KeyRange, watchId: number, startRevisi
 }
 
 export function decodeWatch(octets: Uint8Array): WatchReply {
-  const events: WatchEvent[] = [];
+  const events: EtcdEvent[] = [];
   let watchId = 0;
   let isPart = false;
   let revision = 0;
@@ -181,7 +181,7 @@ export function decodeLogin(octets: Uint8Array): string {
   return token;
 }
 
-function decodeEvent(octets: Uint8Array): WatchEvent {
+function decodeEvent(octets: Uint8Array): EtcdEvent {
   let deleted = false;
   let entry: KeyValue = { key: EMPTY, value: EMPTY, lease: 0n, modRevision: 0 };
   readFields(octets, (field, reader) => {

@@ -6,7 +6,7 @@ import type { PartCompiler } from "../evaluation/part-compiler.ts";
 import type { Node } from "../syntax/syntax.ts";
 import { RunFault } from "../values/language-error.ts";
 import { BOOL, commonType } from "../values/types.ts";
-import { isList, kindOf, toNumber, type Value } from "../values/values.ts";
+import { type ExpressionValue, isList, kindOf, toNumber } from "../values/values.ts";
 
 type BinaryNode = Extract<Node, { readonly kind: "binary" }>;
 
@@ -76,7 +76,7 @@ function membership<F>(
   if (constant === undefined || constant === null || !isList(constant) || constant.length === 0)
     return undefined;
   if (!constant.every((item) => typeof item === "string")) return undefined;
-  const texts = new Set<Value>(constant);
+  const texts = new Set<ExpressionValue>(constant);
   return compiler.folded(node, BOOL, [left, right], (run) => {
     const value = left.run(run);
     if (typeof value === "string") return texts.has(value);

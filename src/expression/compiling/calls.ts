@@ -10,7 +10,7 @@ import { PREDICATE_FUNCTIONS } from "../syntax/predicate-names.ts";
 import type { CallNode, Node } from "../syntax/syntax.ts";
 import { RunFault } from "../values/language-error.ts";
 import { type Type, typeText, UNKNOWN } from "../values/types.ts";
-import { Callable, Float, kindOf, type Value } from "../values/values.ts";
+import { Callable, type ExpressionValue, Float, kindOf } from "../values/values.ts";
 
 /** @throws LanguageError */
 export function compileCall<F>(compiler: PartCompiler<F>, node: CallNode): Part<F> {
@@ -138,7 +138,7 @@ function converted<F>(compiler: PartCompiler<F>, node: CallNode, arg: Part<F>, w
   };
 }
 
-const EMPTY: Readonly<Partial<Record<Type["kind"], Value>>> = {
+const EMPTY: Readonly<Partial<Record<Type["kind"], ExpressionValue>>> = {
   string: "",
   int: 0,
   float: new Float(0),

@@ -23,7 +23,7 @@ import {
   typeText,
   UNKNOWN,
 } from "../values/types.ts";
-import { Callable, kindOf, type Value } from "../values/values.ts";
+import { Callable, type ExpressionValue, kindOf } from "../values/values.ts";
 import { compileBinary } from "./binary.ts";
 import { compileCall, compileMethod } from "./calls.ts";
 
@@ -141,7 +141,7 @@ export class Compiler<F> implements PartCompiler<F> {
   #environmentMap(node: Node): Part<F> {
     const { functions, variables } = this.environment;
     return this.live(node, MAP, [], ({ facts }) => {
-      const map = new Map<string, Value>();
+      const map = new Map<string, ExpressionValue>();
       for (const [name, called] of functions)
         map.set(name, new Callable(name, () => called.call(facts, null, null)));
       for (const [name, variable] of variables ?? []) map.set(name, variable.get(facts));
@@ -208,7 +208,7 @@ export class Compiler<F> implements PartCompiler<F> {
     const entries = node.entries.map(([key, value]) => [this.compile(key), this.compile(value)] as const);
     return this.folded(node, MAP, entries.flat(), (run) => {
       run.spend(entries.length);
-      const map = new Map<string, Value>();
+      const map = new Map<string, ExpressionValue>();
       for (const [keyPart, valuePart] of entries) {
         const key = keyPart.run(run);
         if (typeof key !== "string") throw new RunFault(`a key of a map is a string, not ${kindOf(key)}`);

@@ -3,20 +3,20 @@ import { RunFault } from "../values/language-error.ts";
 import {
   Callable,
   compareText,
+  type ExpressionValue,
   Float,
   guardDepth,
   isInteger,
   isMap,
   type Meter,
-  type Value,
 } from "../values/values.ts";
 
 /** Indented by two spaces, keys in order. */
-export function toJson(value: Value, meter: Meter): string {
+export function toJson(value: ExpressionValue, meter: Meter): string {
   return jsonText(value, meter, "\n", 0);
 }
 
-function jsonText(value: Value, meter: Meter, lineBreak: string, depth: number): string {
+function jsonText(value: ExpressionValue, meter: Meter, lineBreak: string, depth: number): string {
   if (value === null || typeof value === "boolean" || isInteger(value)) return String(value);
   if (typeof value === "string") return quoted(value);
   if (value instanceof Float) {
@@ -47,7 +47,7 @@ function quoted(text: string): string {
 }
 
 /** Numbers become floats, whatever they look like. */
-export function fromJson(text: string, meter: Meter): Value {
+export function fromJson(text: string, meter: Meter): ExpressionValue {
   meter.spend(text.length);
   let parsed: unknown;
   try {
@@ -58,7 +58,7 @@ export function fromJson(text: string, meter: Meter): Value {
   return fromParsed(parsed, 0);
 }
 
-function fromParsed(parsed: unknown, depth: number): Value {
+function fromParsed(parsed: unknown, depth: number): ExpressionValue {
   if (typeof parsed === "number") return new Float(parsed);
   if (typeof parsed === "string" || typeof parsed === "boolean") return parsed;
   if (typeof parsed !== "object" || parsed === null) return null;

@@ -4,7 +4,7 @@ import type { MemberNode, Node } from "../syntax/syntax.ts";
 import { RunFault } from "../values/language-error.ts";
 import { octetLength, sliceOctets } from "../values/octet-text.ts";
 import { elementOf, type Type, typeText, UNKNOWN } from "../values/types.ts";
-import { Callable, isList, isMap, kindOf, type Value } from "../values/values.ts";
+import { Callable, type ExpressionValue, isList, isMap, kindOf } from "../values/values.ts";
 import { wholeNumber } from "./operators.ts";
 import type { Part } from "./part.ts";
 import type { PartCompiler } from "./part-compiler.ts";
@@ -13,7 +13,7 @@ import type { Run } from "./run.ts";
 type Of<K extends Node["kind"]> = Extract<Node, { readonly kind: K }>;
 
 /** What a chain with `?.` has for a value once nil was met: the rest of it is left out. */
-const LEFT_OUT: Value = new Callable("left out", () => null);
+const LEFT_OUT: ExpressionValue = new Callable("left out", () => null);
 
 /** @throws LanguageError */
 export function compileMember<F>(compiler: PartCompiler<F>, node: MemberNode): Part<F> {
@@ -67,7 +67,7 @@ function checkMember<F>(compiler: PartCompiler<F>, node: MemberNode, object: Typ
 }
 
 /** @throws RunFault */
-function memberOf(object: Value, key: Value): Value {
+function memberOf(object: ExpressionValue, key: ExpressionValue): ExpressionValue {
   if (object !== null && isMap(object)) {
     if (typeof key !== "string") throw new RunFault(`a key of a map is a string, not ${kindOf(key)}`);
     return object.get(key) ?? null;
@@ -118,7 +118,7 @@ export function compileSlice<F>(compiler: PartCompiler<F>, node: Of<"slice">): P
   });
 }
 
-function lengthOf(value: Value): number {
+function lengthOf(value: ExpressionValue): number {
   if (typeof value === "string") return octetLength(value);
   if (value instanceof Uint8Array || (value !== null && isList(value))) return value.length;
   throw new RunFault(`cannot slice ${kindOf(value)}`);

@@ -18,6 +18,7 @@ import {
 } from "../values/types.ts";
 import {
   compareText,
+  type ExpressionValue,
   equalValues,
   Float,
   isInteger,
@@ -26,7 +27,6 @@ import {
   kindOf,
   toInteger,
   toNumber,
-  type Value,
 } from "../values/values.ts";
 import type { Run } from "./run.ts";
 
@@ -36,7 +36,7 @@ export interface BinaryOperator {
   /** @returns the type of the result */
   check(left: Type, right: Type): Type | Misuse;
   /** @throws RunFault */
-  run(left: Value, right: Value, run: AnyRun): Value;
+  run(left: ExpressionValue, right: ExpressionValue, run: AnyRun): ExpressionValue;
 }
 
 function mismatch(operator: string, left: Type, right: Type): Misuse {
@@ -45,7 +45,7 @@ function mismatch(operator: string, left: Type, right: Type): Misuse {
   );
 }
 
-function fault(operator: string, left: Value, right: Value): never {
+function fault(operator: string, left: ExpressionValue, right: ExpressionValue): never {
   throw new RunFault(`invalid operation: ${kindOf(left)} ${operator} ${kindOf(right)}`);
 }
 
@@ -143,7 +143,7 @@ function ordering(operator: string, accepts: (order: number) => boolean): Binary
  * Negative, 0, positive; NaN where neither is less.
  * @throws RunFault for values that have no order
  */
-export function orderOf(left: Value, right: Value): number {
+export function orderOf(left: ExpressionValue, right: ExpressionValue): number {
   if (typeof left === "string" && typeof right === "string") return compareText(left, right);
   if (isInteger(left) && isInteger(right)) return left < right ? -1 : left > right ? 1 : 0;
   const [one, other] = [toNumber(left), toNumber(right)];
@@ -194,7 +194,7 @@ export function patternOf(text: string): Pattern | Misuse {
 }
 
 /** A pattern reads a text once, but in steps that grow with the pattern. */
-export function matchesPattern(value: Value, pattern: Pattern, run: AnyRun): boolean {
+export function matchesPattern(value: ExpressionValue, pattern: Pattern, run: AnyRun): boolean {
   if (value === null) return false;
   const text = value instanceof Uint8Array ? Buffer.from(value).toString("utf8") : value;
   if (typeof text !== "string") return fault("matches", value, pattern.source);
@@ -236,7 +236,7 @@ const range: BinaryOperator = {
     if (to < from) return [];
     const length = Number(BigInt(to) - BigInt(from) + 1n);
     run.spend(length);
-    const items = new Array<Value>(length);
+    const items = new Array<ExpressionValue>(length);
     for (let at = 0; at < length; at++) {
       items[at] = typeof from === "number" ? numberAt(from, at) : toInteger(from + BigInt(at));
     }
@@ -250,7 +250,7 @@ function numberAt(from: number, at: number): number | bigint {
 }
 
 /** A whole number from one of any kind; fractions are cut off. */
-export function wholeNumber(value: Value): number | bigint {
+export function wholeNumber(value: ExpressionValue): number | bigint {
   if (isInteger(value)) return value;
   if (!(value instanceof Float)) throw new RunFault(`invalid operation: int(${kindOf(value)})`);
   return truncate(value.value);
@@ -318,17 +318,17 @@ export function checkUnary(operator: string, operand: Type): Type | Misuse {
 }
 
 /** What `-x`, `+x`, `not x` come to. The operator is looked at once, when the expression is compiled. */
-export function unaryOperation(operator: string): (operand: Value, run: AnyRun) => Value {
+export function unaryOperation(operator: string): (operand: ExpressionValue, run: AnyRun) => ExpressionValue {
   if (operator === "not") return (operand) => !truth(operand);
   return operator === "+" ? positive : negative;
 }
 
-function positive(operand: Value): Value {
+function positive(operand: ExpressionValue): ExpressionValue {
   if (toNumber(operand) === undefined) throw new RunFault(`invalid operation: +${kindOf(operand)}`);
   return operand;
 }
 
-export function negative(operand: Value, run: AnyRun): Value {
+export function negative(operand: ExpressionValue, run: AnyRun): ExpressionValue {
   if (operand instanceof Float) return new Float(-operand.value);
   if (!isInteger(operand)) throw new RunFault(`invalid operation: -${kindOf(operand)}`);
   return numbersMinus.run(0, operand, run);
@@ -341,7 +341,7 @@ const numbersMinus = arithmetic(
 );
 
 /** @throws RunFault for what is neither true nor false */
-export function truth(value: Value): boolean {
+export function truth(value: ExpressionValue): boolean {
   if (typeof value === "boolean") return value;
   throw new RunFault(`${kindOf(value)} is neither true nor false`);
 }

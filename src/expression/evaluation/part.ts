@@ -3,7 +3,7 @@
 import type { Node } from "../syntax/syntax.ts";
 import { type Extent, LanguageError, Misuse, RunFault } from "../values/language-error.ts";
 import { type Type, typeOf } from "../values/types.ts";
-import type { Value } from "../values/values.ts";
+import type { ExpressionValue } from "../values/values.ts";
 import { type Evaluate, type Run, SETUP_BUDGET } from "./run.ts";
 
 export interface Part<F> {
@@ -11,14 +11,14 @@ export interface Part<F> {
   readonly type: Type;
   readonly run: Evaluate<F>;
   /** The value, where it is the same for all facts. */
-  readonly constant: Value | undefined;
+  readonly constant: ExpressionValue | undefined;
   /** It reads what a part around it keeps, so that alone it means nothing. */
   readonly isLocal?: boolean;
   /** The parts it is made of, for those who want to know why. */
   readonly children: readonly Part<F>[];
 }
 
-export function constantPart<F>(node: Node, value: Value, type: Type = typeOf(value)): Part<F> {
+export function constantPart<F>(node: Node, value: ExpressionValue, type: Type = typeOf(value)): Part<F> {
   return { node, type, run: () => value, constant: value, children: [] };
 }
 

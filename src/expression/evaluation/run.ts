@@ -1,6 +1,6 @@
 /** One evaluation: the facts it is about, its variables, and how much work it may still do. */
 import { RunFault } from "../values/language-error.ts";
-import type { Meter, Value } from "../values/values.ts";
+import type { ExpressionValue, Meter } from "../values/values.ts";
 
 /**
  * Work that one evaluation may do: elements made or looked at, and octets of text divided by {@link TEXT_UNIT}. Enough for anything that
@@ -17,12 +17,12 @@ export const TEXT_UNIT = 32;
 export class Run<F> implements Meter {
   facts: F;
   /** Values of `let` and of `#`, by number. Kept from one evaluation to the next, as a query costs no array. */
-  readonly slots: Value[];
+  readonly slots: ExpressionValue[];
   #left = 0;
 
   constructor(facts: F, slots: number) {
     this.facts = facts;
-    this.slots = new Array<Value>(slots).fill(null);
+    this.slots = new Array<ExpressionValue>(slots).fill(null);
   }
 
   start(facts: F, budget: number): void {
@@ -47,4 +47,4 @@ export class Run<F> implements Meter {
 }
 
 /** A part of an expression, ready to be run. */
-export type Evaluate<F> = (run: Run<F>) => Value;
+export type Evaluate<F> = (run: Run<F>) => ExpressionValue;

@@ -1,13 +1,13 @@
 /** Which names an expression knows at a place in it: variables of `let`, and what `#` is. */
 import type { Type } from "../values/types.ts";
-import type { Value } from "../values/values.ts";
+import type { ExpressionValue } from "../values/values.ts";
 
 export interface LocalVariable {
   readonly name: string;
   readonly type: Type;
   /** Where its value stands while the expression runs. */
   readonly slot: number;
-  readonly constant: Value | undefined;
+  readonly constant: ExpressionValue | undefined;
 }
 
 /** The pointers of the innermost predicate. */

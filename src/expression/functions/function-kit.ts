@@ -3,7 +3,7 @@
 import type { Run } from "../evaluation/run.ts";
 import { Misuse, RunFault } from "../values/language-error.ts";
 import { type Type, typeText } from "../values/types.ts";
-import { isList, kindOf, type Value } from "../values/values.ts";
+import { type ExpressionValue, isList, kindOf } from "../values/values.ts";
 
 export type AnyRun = Run<unknown>;
 
@@ -14,7 +14,7 @@ export interface BuiltinFunction {
   /** @returns the type of the result */
   check(args: readonly Type[]): Type | Misuse;
   /** @throws RunFault */
-  call(args: readonly Value[], run: AnyRun): Value;
+  call(args: readonly ExpressionValue[], run: AnyRun): ExpressionValue;
 }
 
 /** A function whose parameters have each one type; the last of them may be left out, down to `least`. */
@@ -22,7 +22,7 @@ export function plainFunction(
   name: string,
   parameters: readonly Type[],
   result: Type,
-  call: (args: readonly Value[], run: AnyRun) => Value,
+  call: (args: readonly ExpressionValue[], run: AnyRun) => ExpressionValue,
   least: number = parameters.length,
 ): BuiltinFunction {
   return {
@@ -47,7 +47,7 @@ export function oneOf(
   accepts: (type: Type) => boolean,
   problem: (type: string) => string,
   result: (type: Type) => Type,
-  call: (value: Value, run: AnyRun) => Value,
+  call: (value: ExpressionValue, run: AnyRun) => ExpressionValue,
 ): BuiltinFunction {
   return {
     least: 1,
@@ -65,18 +65,18 @@ export function fits(type: Type, wanted: Type): boolean {
   return wanted.kind === "unknown" || type.kind === "unknown" || type.kind === wanted.kind;
 }
 
-export function textArgument(value: Value | undefined): string {
+export function textArgument(value: ExpressionValue | undefined): string {
   if (typeof value === "string") return value;
   throw new RunFault(`a string is needed, not ${kindOf(value ?? null)}`);
 }
 
-export function listArgument(value: Value | undefined, what: string): readonly Value[] {
+export function listArgument(value: ExpressionValue | undefined, what: string): readonly ExpressionValue[] {
   if (value !== undefined && isList(value)) return value;
   throw new RunFault(`${what} ${kindOf(value ?? null)}`);
 }
 
 /** A whole number that is the number of something. */
-export function countArgument(value: Value | undefined): number {
+export function countArgument(value: ExpressionValue | undefined): number {
   if (typeof value === "number") return value;
   if (typeof value === "bigint") return value > 0n ? Number.MAX_SAFE_INTEGER : Number.MIN_SAFE_INTEGER;
   throw new RunFault(`a whole number is needed, not ${kindOf(value ?? null)}`);

@@ -14,7 +14,15 @@ import {
   typeText,
   UNKNOWN,
 } from "../values/types.ts";
-import { equalValues, Float, isList, isMap, kindOf, type Value, valueText } from "../values/values.ts";
+import {
+  type ExpressionValue,
+  equalValues,
+  Float,
+  isList,
+  isMap,
+  kindOf,
+  valueText,
+} from "../values/values.ts";
 import {
   type AnyRun,
   type BuiltinFunction,
@@ -86,7 +94,7 @@ const get: BuiltinFunction = {
 };
 
 /** Nil for what there is not. */
-export function memberOrNil(object: Value, key: Value): Value {
+export function memberOrNil(object: ExpressionValue, key: ExpressionValue): ExpressionValue {
   if (object === null) return null;
   if (isMap(object)) return typeof key === "string" ? (object.get(key) ?? null) : null;
   if (!isList(object)) return null;
@@ -97,7 +105,7 @@ export function memberOrNil(object: Value, key: Value): Value {
 function ofMap(
   problem: string,
   result: Type,
-  apply: (map: ReadonlyMap<string, Value>) => Value,
+  apply: (map: ReadonlyMap<string, ExpressionValue>) => ExpressionValue,
 ): BuiltinFunction {
   return oneOf(
     isMapType,
@@ -114,7 +122,7 @@ function ofMap(
 function ofList(
   name: string,
   result: (type: Type) => Type,
-  apply: (items: readonly Value[], run: AnyRun) => Value,
+  apply: (items: readonly ExpressionValue[], run: AnyRun) => ExpressionValue,
   problem = `cannot ${name} %`,
 ): BuiltinFunction {
   return oneOf(
@@ -133,7 +141,7 @@ const fromPairs = ofList(
   "fromPairs",
   () => MAP,
   (pairs, run) => {
-    const map = new Map<string, Value>();
+    const map = new Map<string, ExpressionValue>();
     for (const pair of pairs) {
       if (pair === null || !isList(pair) || pair.length !== 2)
         throw new RunFault(`invalid pair ${valueText(pair, run)}`);
@@ -145,9 +153,9 @@ const fromPairs = ofList(
 );
 
 /** Elements once each, by `==`; 1 and 1.0 are the same. */
-function unique(items: readonly Value[], run: AnyRun): Value {
-  const seen = new Set<Value>();
-  const others: Value[] = [];
+function unique(items: readonly ExpressionValue[], run: AnyRun): ExpressionValue {
+  const seen = new Set<ExpressionValue>();
+  const others: ExpressionValue[] = [];
   return items.filter((item) => {
     const key = item instanceof Float ? item.value : item;
     if (key === null || typeof key !== "object") {
@@ -176,7 +184,7 @@ const concat: BuiltinFunction = {
   },
 };
 
-function flattened(items: readonly Value[], run: AnyRun, depth = 0): Value[] {
+function flattened(items: readonly ExpressionValue[], run: AnyRun, depth = 0): ExpressionValue[] {
   run.spend(items.length);
   if (depth > 100) throw new RunFault("flatten: too many arrays inside each other");
   return items.flatMap((item) => (item !== null && isList(item) ? flattened(item, run, depth + 1) : [item]));
@@ -195,11 +203,11 @@ const sort = plainFunction(
 
 /** The items in the order of their keys; items with equal keys stay as they are. */
 export function sorted(
-  items: readonly Value[],
-  keys: readonly Value[],
-  order: Value | undefined,
+  items: readonly ExpressionValue[],
+  keys: readonly ExpressionValue[],
+  order: ExpressionValue | undefined,
   run: AnyRun,
-): Value[] {
+): ExpressionValue[] {
   if (order !== undefined && order !== "asc" && order !== "desc")
     throw new RunFault(`invalid order ${valueText(order, run)}, expected asc or desc`);
   run.spend(items.length * Math.max(1, Math.ceil(Math.log2(items.length + 1))));

@@ -3,10 +3,18 @@
 import { BINARY_OPERATORS, negative, orderOf, truncate } from "../evaluation/operators.ts";
 import { Misuse, RunFault } from "../values/language-error.ts";
 import { FLOAT, INT, isNumeric, type Type, typeText, UNKNOWN } from "../values/types.ts";
-import { Float, isInteger, isList, kindOf, toInteger, toNumber, type Value } from "../values/values.ts";
+import {
+  type ExpressionValue,
+  Float,
+  isInteger,
+  isList,
+  kindOf,
+  toInteger,
+  toNumber,
+} from "../values/values.ts";
 import { type AnyRun, type BuiltinFunction, oneOf, plainFunction } from "./function-kit.ts";
 
-function numberOf(value: Value, name: string): number {
+function numberOf(value: ExpressionValue, name: string): number {
   const number = toNumber(value);
   if (number === undefined) throw new RunFault(`invalid argument for ${name} (type ${kindOf(value)})`);
   return number;
@@ -16,7 +24,7 @@ function numberOf(value: Value, name: string): number {
 function onNumber(
   name: string,
   result: (type: Type) => Type,
-  apply: (value: Value, run: AnyRun) => Value,
+  apply: (value: ExpressionValue, run: AnyRun) => ExpressionValue,
 ): BuiltinFunction {
   const problem = (type: string) => `invalid argument for ${name} (type ${type})`;
   return oneOf(isNumeric, problem, result, (value, run) => {
@@ -89,8 +97,8 @@ function parseFloatText(text: string): number | undefined {
 /** `max`, `min`, `mean`, `median`: numbers and arrays of numbers, to any depth. */
 function overNumbers(
   name: string,
-  empty: Value,
-  apply: (numbers: readonly Value[]) => Value,
+  empty: ExpressionValue,
+  apply: (numbers: readonly ExpressionValue[]) => ExpressionValue,
   keeps: boolean,
 ): BuiltinFunction {
   return {
@@ -105,14 +113,20 @@ function overNumbers(
       return keeps ? first : FLOAT;
     },
     call(args, run) {
-      const numbers: Value[] = [];
+      const numbers: ExpressionValue[] = [];
       gather(args, numbers, name, run, 0);
       return numbers.length === 0 ? empty : apply(numbers);
     },
   };
 }
 
-function gather(values: readonly Value[], numbers: Value[], name: string, run: AnyRun, depth: number): void {
+function gather(
+  values: readonly ExpressionValue[],
+  numbers: ExpressionValue[],
+  name: string,
+  run: AnyRun,
+  depth: number,
+): void {
   run.spend(values.length);
   if (depth > 100) throw new RunFault(`${name}: too many arrays inside each other`);
   for (const value of values) {
@@ -124,16 +138,16 @@ function gather(values: readonly Value[], numbers: Value[], name: string, run: A
   }
 }
 
-const pick = (wins: (order: number) => boolean) => (numbers: readonly Value[]) =>
+const pick = (wins: (order: number) => boolean) => (numbers: readonly ExpressionValue[]) =>
   numbers.reduce((best, value) => (wins(orderOf(value, best)) ? value : best));
 
 /** As floats, whatever they were: which is what an average is about. */
-function mean(numbers: readonly Value[]): Value {
+function mean(numbers: readonly ExpressionValue[]): ExpressionValue {
   const sum = numbers.reduce<number>((total, value) => total + numberOf(value, "mean"), 0);
   return new Float(sum / numbers.length);
 }
 
-function median(numbers: readonly Value[]): Value {
+function median(numbers: readonly ExpressionValue[]): ExpressionValue {
   const sorted = numbers.map((value) => numberOf(value, "median")).sort((one, other) => one - other);
   const middle = Math.floor(sorted.length / 2);
   const upper = sorted[middle] ?? 0;
@@ -157,7 +171,7 @@ function shift(name: string, apply: (value: bigint, count: bigint) => bigint): B
 }
 
 /** @throws RunFault */
-export function addNumbers(left: Value, right: Value, run: AnyRun): Value {
+export function addNumbers(left: ExpressionValue, right: ExpressionValue, run: AnyRun): ExpressionValue {
   return BINARY_OPERATORS.get("+")?.run(left, right, run) ?? null;
 }
 

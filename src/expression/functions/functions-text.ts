@@ -4,7 +4,7 @@ import { fromJson, toJson } from "../evaluation/json.ts";
 import { RunFault } from "../values/language-error.ts";
 import { octetIndexOf } from "../values/octet-text.ts";
 import { ARRAY, arrayOf, BOOL, INT, STRING, UNKNOWN } from "../values/types.ts";
-import { isAscii, isList, kindOf, type Value, valueText } from "../values/values.ts";
+import { type ExpressionValue, isAscii, isList, kindOf, valueText } from "../values/values.ts";
 import {
   type AnyRun,
   type BuiltinFunction,
@@ -18,12 +18,12 @@ import {
 function onStrings(
   name: string,
   count: number,
-  apply: (texts: readonly string[], run: AnyRun) => Value,
+  apply: (texts: readonly string[], run: AnyRun) => ExpressionValue,
   result = STRING,
   least: number = count,
 ): BuiltinFunction {
   const parameters = new Array(count).fill(STRING);
-  const call = (args: readonly Value[], run: AnyRun): Value => {
+  const call = (args: readonly ExpressionValue[], run: AnyRun): ExpressionValue => {
     const texts = args.map((arg) => textArgument(arg));
     run.spendText(texts.reduce((sum, text) => sum + text.length, 0));
     return apply(texts, run);

@@ -7,12 +7,12 @@ import type { Evaluate, Run } from "../evaluation/run.ts";
 import type { CallNode } from "../syntax/syntax.ts";
 import { RunFault } from "../values/language-error.ts";
 import { ARRAY, arrayOf, BOOL, elementOf, INT, MAP, type Type, typeText, UNKNOWN } from "../values/types.ts";
-import { isList, kindOf, type Value, valueText } from "../values/values.ts";
+import { type ExpressionValue, isList, kindOf, valueText } from "../values/values.ts";
 import { sorted } from "./functions-lists.ts";
 import { addNumbers } from "./functions-numbers.ts";
 
 /** Calls the predicate for one element. */
-type Apply = (item: Value, index: number) => Value;
+type Apply = (item: ExpressionValue, index: number) => ExpressionValue;
 
 interface PredicateFunction {
   /** The predicate has to say yes or no. */
@@ -22,24 +22,29 @@ interface PredicateFunction {
   /** How many arguments may follow the predicate. */
   readonly further?: number;
   result(element: Type, predicate: Type): Type;
-  call(items: readonly Value[], apply: Apply, run: Run<unknown>, third: Value | undefined): Value;
+  call(
+    items: readonly ExpressionValue[],
+    apply: Apply,
+    run: Run<unknown>,
+    third: ExpressionValue | undefined,
+  ): ExpressionValue;
 }
 
 const listOf = (element: Type): Type => (element.kind === "unknown" ? ARRAY : arrayOf(element));
 
-function findIndex(items: readonly Value[], apply: Apply): number {
+function findIndex(items: readonly ExpressionValue[], apply: Apply): number {
   return items.findIndex((item, at) => truth(apply(item, at)));
 }
 
-function findLastIndex(items: readonly Value[], apply: Apply): number {
+function findLastIndex(items: readonly ExpressionValue[], apply: Apply): number {
   return items.findLastIndex((item, at) => truth(apply(item, at)));
 }
 
-function countOf(items: readonly Value[], apply: Apply): number {
+function countOf(items: readonly ExpressionValue[], apply: Apply): number {
   return items.reduce<number>((count, item, at) => (truth(apply(item, at)) ? count + 1 : count), 0);
 }
 
-const orNil = (index: number): Value => (index < 0 ? null : index);
+const orNil = (index: number): ExpressionValue => (index < 0 ? null : index);
 
 const PREDICATES: Readonly<Record<string, PredicateFunction>> = {
   all: {
@@ -74,7 +79,7 @@ const PREDICATES: Readonly<Record<string, PredicateFunction>> = {
     isOptional: true,
     result: (_element, predicate) => predicate,
     call(items, apply, run) {
-      let sum: Value = 0;
+      let sum: ExpressionValue = 0;
       for (const [at, item] of items.entries()) {
         const value = apply(item, at);
         if (typeof value === "string") throw new RunFault("invalid operation: int + string");
@@ -103,7 +108,7 @@ const PREDICATES: Readonly<Record<string, PredicateFunction>> = {
     asks: false,
     result: () => MAP,
     call(items, apply, run) {
-      const groups = new Map<string, Value[]>();
+      const groups = new Map<string, ExpressionValue[]>();
       for (const [at, item] of items.entries()) {
         const key = valueText(apply(item, at), run);
         const group = groups.get(key);
@@ -152,7 +157,7 @@ export function compilePredicateCall<F>(compiler: PartCompiler<F>, node: CallNod
     return compiler.fail(`predicate should return boolean (got ${typeText(type)})`, predicateNode ?? node);
   const third = thirdNode === undefined ? undefined : compiler.compile(thirdNode);
   const children = [list, ...(body === undefined ? [] : [body]), ...(third === undefined ? [] : [third])];
-  const run = (state: Run<F>): Value => {
+  const run = (state: Run<F>): ExpressionValue => {
     const items = itemsOf(list.run(state), name);
     const apply = applying(state, body?.run, elementSlot, indexSlot);
     return rules.call(items, apply, state, third?.run(state));
@@ -169,7 +174,7 @@ function compileList<F>(compiler: PartCompiler<F>, node: CallNode, name: string)
   return list;
 }
 
-function itemsOf(value: Value, name: string): readonly Value[] {
+function itemsOf(value: ExpressionValue, name: string): readonly ExpressionValue[] {
   if (value !== null && isList(value)) return value;
   throw new RunFault(`builtin ${name} takes only array (got ${kindOf(value)})`);
 }

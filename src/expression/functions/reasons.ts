@@ -4,7 +4,7 @@ import { toJson } from "../evaluation/json.ts";
 import type { Part } from "../evaluation/part.ts";
 import { RUN_BUDGET, Run } from "../evaluation/run.ts";
 import { LanguageError } from "../values/language-error.ts";
-import { Callable, type Value } from "../values/values.ts";
+import { Callable, type ExpressionValue } from "../values/values.ts";
 
 export interface ExplainedPart {
   /** As written. */
@@ -25,13 +25,13 @@ const MAX_VALUE = 80;
 export function explainParts<F>(
   text: string,
   root: Part<F>,
-  evaluate: (part: Part<F>) => Value,
+  evaluate: (part: Part<F>) => ExpressionValue,
 ): readonly ExplainedPart[] {
   const found: ExplainedPart[] = [];
   const seen = new Set<string>();
-  const add = (part: Part<F>): Value | undefined => {
+  const add = (part: Part<F>): ExpressionValue | undefined => {
     const written = text.slice(part.node.start, part.node.end);
-    let value: Value | undefined;
+    let value: ExpressionValue | undefined;
     let shown: string;
     try {
       value = evaluate(part);
@@ -45,7 +45,7 @@ export function explainParts<F>(
     seen.add(written);
     return value;
   };
-  const visit = (part: Part<F>): Value | undefined => {
+  const visit = (part: Part<F>): ExpressionValue | undefined => {
     const { node, children } = part;
     const [first, second] = children;
     if (node.kind === "binary" && (node.operator === "and" || node.operator === "or") && first && second) {
@@ -78,7 +78,7 @@ function usesSlots<F>(part: Part<F>): boolean {
   return part.isLocal === true || part.children.some(usesSlots);
 }
 
-function shorten(value: Value): string {
+function shorten(value: ExpressionValue): string {
   if (value instanceof Callable) return "a function";
   const run = new Run(undefined, 0);
   run.start(undefined, RUN_BUDGET);

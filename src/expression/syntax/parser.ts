@@ -3,7 +3,7 @@ import { type Extent, LanguageError } from "../values/language-error.ts";
 import { BINARY, CANONICAL, NEGATABLE, type Operator, ORDERING, UNARY } from "./operator-table.ts";
 import { PREDICATE_FUNCTIONS } from "./predicate-names.ts";
 import type { MemberNode, Node } from "./syntax.ts";
-import { type Token, tokenize } from "./tokens.ts";
+import { type ExpressionToken, tokenize } from "./tokens.ts";
 
 /** How many parts an expression may have, as in CoreDNS. */
 const MAX_NODES = 10_000;
@@ -26,7 +26,7 @@ export function parseExpression(text: string): Node {
 }
 
 class Parser {
-  readonly #tokens: readonly Token[];
+  readonly #tokens: readonly ExpressionToken[];
   #at = 0;
   #nodes = 0;
   #nesting = 0;
@@ -42,11 +42,11 @@ class Parser {
     return node;
   }
 
-  get #current(): Token {
-    return this.#tokens[this.#at] as Token;
+  get #current(): ExpressionToken {
+    return this.#tokens[this.#at] as ExpressionToken;
   }
 
-  #next(): Token {
+  #next(): ExpressionToken {
     const token = this.#current;
     if (token.kind !== "end") this.#at++;
     return token;
@@ -148,7 +148,13 @@ class Parser {
     return true;
   }
 
-  #operation(left: Node, token: Token, operator: Operator, first: Token, negation: boolean): Node {
+  #operation(
+    left: Node,
+    token: ExpressionToken,
+    operator: Operator,
+    first: ExpressionToken,
+    negation: boolean,
+  ): Node {
     if (token.text === "|") return this.#pipe(left, first);
     const { precedence } = operator;
     let right = this.#expression(operator.isRight === true ? precedence : precedence + 1);
@@ -167,7 +173,7 @@ class Parser {
     return this.#node({ kind: "unary", operator: "not", operand: node, ...this.#since(first) });
   }
 
-  #conditional(test: Node, first: Token): Node {
+  #conditional(test: Node, first: ExpressionToken): Node {
     let node = test;
     for (;;) {
       if (this.#takes("operator", "?:")) {
@@ -242,7 +248,7 @@ class Parser {
     return this.#secondary(token);
   }
 
-  #secondary(token: Token): Node {
+  #secondary(token: ExpressionToken): Node {
     this.#at++;
     switch (token.kind) {
       case "name": {
@@ -280,7 +286,7 @@ class Parser {
     return this.#node({ kind: "pointer", pointer, ...this.#since(token) });
   }
 
-  #call(name: Token, isBuiltin: boolean): Node {
+  #call(name: ExpressionToken, isBuiltin: boolean): Node {
     const args: Node[] = [];
     this.#expect("bracket", "(");
     this.#arguments(args, name.text);
@@ -319,7 +325,7 @@ class Parser {
     return this.#node({ kind: "predicate", body, ...this.#since(first) });
   }
 
-  #pipe(left: Node, first: Token): Node {
+  #pipe(left: Node, first: ExpressionToken): Node {
     const name = this.#next();
     if (name.kind !== "name") {
       this.#at--;
@@ -338,7 +344,7 @@ class Parser {
     });
   }
 
-  #array(first: Token): Node {
+  #array(first: ExpressionToken): Node {
     const items: Node[] = [];
     while (!this.#is("bracket", "]")) {
       items.push(this.#expression(0));
@@ -348,7 +354,7 @@ class Parser {
     return this.#node({ kind: "array", items, ...this.#since(first) });
   }
 
-  #map(first: Token): Node {
+  #map(first: ExpressionToken): Node {
     const entries: [Node, Node][] = [];
     while (!this.#is("bracket", "}")) {
       const key = this.#mapKey();
@@ -373,7 +379,7 @@ class Parser {
     this.#unexpected("a key: a name, a number, a string, or an expression in brackets");
   }
 
-  #postfix(start: Node, first: Token): Node {
+  #postfix(start: Node, first: ExpressionToken): Node {
     let node = start;
     let isChain = false;
     for (let count = 0; ; count++) {
@@ -391,7 +397,7 @@ class Parser {
     }
   }
 
-  #member(object: Node, first: Token, isOptional: boolean): Node {
+  #member(object: Node, first: ExpressionToken, isOptional: boolean): Node {
     const token = this.#next();
     const isName = token.kind === "name" || (token.kind === "operator" && /^\w+$/.test(token.text));
     if (!isName) {
@@ -407,7 +413,7 @@ class Parser {
     return this.#node({ kind: "method", object: member, args, ...this.#since(first) });
   }
 
-  #index(object: Node, first: Token, isOptional: boolean): Node {
+  #index(object: Node, first: ExpressionToken, isOptional: boolean): Node {
     const from = this.#is("operator", ":") ? undefined : this.#expression(0);
     if (!isOptional && this.#takes("operator", ":")) {
       const to = this.#is("bracket", "]") ? undefined : this.#expression(0);

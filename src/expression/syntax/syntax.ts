@@ -1,10 +1,10 @@
 /** An expression as a tree. */
 import type { Extent } from "../values/language-error.ts";
-import type { Value } from "../values/values.ts";
+import type { ExpressionValue } from "../values/values.ts";
 
 export type Node = Extent &
   (
-    | { readonly kind: "literal"; readonly value: Value }
+    | { readonly kind: "literal"; readonly value: ExpressionValue }
     | { readonly kind: "name"; readonly name: string }
     | { readonly kind: "let"; readonly name: string; readonly value: Node; readonly body: Node }
     | { readonly kind: "sequence"; readonly items: readonly Node[] }

@@ -1,16 +1,16 @@
 /** The words of the expression language. */
 import type { Extent } from "../values/language-error.ts";
-import { Float, toInteger, type Value } from "../values/values.ts";
+import { type ExpressionValue, Float, toInteger } from "../values/values.ts";
 import { fitsInteger, TextScanner } from "./text-scanner.ts";
 
-export type TokenKind = "name" | "number" | "string" | "bytes" | "operator" | "bracket" | "end";
+export type ExpressionTokenKind = "name" | "number" | "string" | "bytes" | "operator" | "bracket" | "end";
 
-export interface Token extends Extent {
-  readonly kind: TokenKind;
+export interface ExpressionToken extends Extent {
+  readonly kind: ExpressionTokenKind;
   /** As written; of text, what it means. */
   readonly text: string;
   /** What a literal stands for. */
-  readonly value: Value;
+  readonly value: ExpressionValue;
 }
 
 /** Words that are operators and never names. */
@@ -34,14 +34,14 @@ const OPERATORS = /\*\*|\?\?|\?\.|\?:|\.\.|::|==|!=|<=|>=|&&|\|\||[-+*/%^!<>=?:.
 const NAME = /[\p{L}_$][\p{L}\p{Nd}_$]*/uy;
 
 /** @throws LanguageError */
-export function tokenize(text: string): Token[] {
+export function tokenize(text: string): ExpressionToken[] {
   return new Tokenizer(text).run();
 }
 
 class Tokenizer extends TextScanner {
-  readonly #tokens: Token[] = [];
+  readonly #tokens: ExpressionToken[] = [];
 
-  run(): Token[] {
+  run(): ExpressionToken[] {
     for (;;) {
       this.#skipSpace();
       const start = this.at;
@@ -67,7 +67,7 @@ class Tokenizer extends TextScanner {
     }
   }
 
-  #readToken(start: number): Token {
+  #readToken(start: number): ExpressionToken {
     const first = this.peek();
     if (/\d/.test(first) || (first === "." && /\d/.test(this.peek(1)))) return this.#readNumber(start);
     if (first === '"' || first === "'") {
@@ -95,7 +95,7 @@ class Tokenizer extends TextScanner {
     return this.#push("operator", start, operator);
   }
 
-  #readRaw(start: number): Token {
+  #readRaw(start: number): ExpressionToken {
     let value = "";
     this.at++;
     for (;;) {
@@ -110,7 +110,7 @@ class Tokenizer extends TextScanner {
     return this.#push("string", start, value);
   }
 
-  #readNumber(start: number): Token {
+  #readNumber(start: number): ExpressionToken {
     const prefixed = this.takeMatch(/0[xX][\da-fA-F_]*|0[oO][0-7_]*|0[bB][01_]*/y);
     if (prefixed === "") {
       const hasPoint = /\.(?!\.)/.test(this.takeMatch(/\d[\d_]*(?:\.(?!\.)[\d_]*)?|\.\d[\d_]*/y));
@@ -136,18 +136,23 @@ class Tokenizer extends TextScanner {
       );
   }
 
-  #pushInteger(start: number, word: string, value: bigint): Token {
+  #pushInteger(start: number, word: string, value: bigint): ExpressionToken {
     if (!fitsInteger(value)) this.fail(`invalid integer literal: ${word} does not fit 64 bits`, start);
     return this.#push("number", start, word, toInteger(value));
   }
 
-  #pushFloat(start: number, word: string): Token {
+  #pushFloat(start: number, word: string): ExpressionToken {
     const value = Number(word.replaceAll("_", ""));
     if (!Number.isFinite(value)) this.fail(`invalid float literal: ${word}`, start);
     return this.#push("number", start, word, new Float(value));
   }
 
-  #push(kind: TokenKind, start: number, text: string, value: Value = text): Token {
+  #push(
+    kind: ExpressionTokenKind,
+    start: number,
+    text: string,
+    value: ExpressionValue = text,
+  ): ExpressionToken {
     const token = { kind, text, value, start, end: this.at };
     this.#tokens.push(token);
     return token;

@@ -2,10 +2,10 @@
 
 import { TEXT_UNIT } from "../evaluation/run.ts";
 import { type Extent, LanguageError, RunFault } from "../values/language-error.ts";
-import { compareText, isInteger, isList, isMap, type Meter, type Value } from "../values/values.ts";
+import { compareText, type ExpressionValue, isInteger, isList, isMap, type Meter } from "../values/values.ts";
 import { TEMPLATE_FUNCTIONS, type TemplateFunction } from "./functions.ts";
 import type { TemplateSet } from "./parser.ts";
-import type { Command, Operand, Pipe, Statement } from "./syntax.ts";
+import type { Operand, Pipe, Statement, TemplateCommand } from "./syntax.ts";
 import { isObject, isTrue, shownText, type TemplateValue, typeName } from "./template-value.ts";
 
 /** How deep templates may call each other. */
@@ -131,7 +131,7 @@ export class Executor implements Meter {
 
   #items(value: TemplateValue, variables: number): (readonly [TemplateValue, TemplateValue])[] {
     if (value === undefined || value === null) return [];
-    const plain = value as Value;
+    const plain = value as ExpressionValue;
     if (plain !== null && !isObject(value)) {
       if (plain instanceof Uint8Array || isList(plain)) {
         this.spend(plain.length);
@@ -194,7 +194,11 @@ export class Executor implements Meter {
   }
 
   /** @param given what the command before made: nothing for the first one */
-  #command({ operands }: Command, dot: TemplateValue, given: readonly TemplateValue[]): TemplateValue {
+  #command(
+    { operands }: TemplateCommand,
+    dot: TemplateValue,
+    given: readonly TemplateValue[],
+  ): TemplateValue {
     this.spend(1);
     const [first, ...rest] = operands;
     if (first === undefined) return undefined;
@@ -331,7 +335,7 @@ function fieldOf(value: TemplateValue, field: string, args: readonly TemplateVal
       }),
     );
   }
-  const plain = value as Value;
+  const plain = value as ExpressionValue;
   if (plain === null || typeof plain !== "object" || !isMap(plain))
     throw new RunFault(`can't evaluate field ${field} in type ${typeName(value)}`);
   if (args.length > 0) throw new RunFault(`${field} is not a method but has arguments`);

@@ -4,12 +4,12 @@ import { octetLength } from "../values/octet-text.ts";
 import {
   Callable,
   compareText,
+  type ExpressionValue,
   Float,
   isInteger,
   isList,
   isMap,
   type Meter,
-  type Value,
 } from "../values/values.ts";
 import { formatGo } from "./printf.ts";
 import { isObject, isTrue, printText, type TemplateValue, TextMap, typeName } from "./template-value.ts";
@@ -44,7 +44,7 @@ function print(args: readonly TemplateValue[], meter: Meter): string {
 function len(value: TemplateValue): number {
   if (typeof value === "string") return octetLength(value);
   if (value === undefined || value === null) throw new RunFault("error calling len: len of nil");
-  const plain = value as Value;
+  const plain = value as ExpressionValue;
   if (plain instanceof Uint8Array || (plain !== null && isList(plain))) return plain.length;
   if (plain !== null && !isObject(value) && isMap(plain)) return plain.size;
   throw new RunFault(`error calling len: len of type ${typeName(value)}`);
@@ -53,7 +53,7 @@ function len(value: TemplateValue): number {
 function position(value: TemplateValue, most: number, name: string): number {
   if (value === undefined || value === null)
     throw new RunFault(`error calling ${name}: cannot index slice/array with nil`);
-  if (!isInteger(value as Value))
+  if (!isInteger(value as ExpressionValue))
     throw new RunFault(`error calling ${name}: cannot index slice/array with type ${typeName(value)}`);
   const at = Number(value);
   if (at < 0 || at > most) throw new RunFault(`error calling ${name}: index out of range: ${at}`);
@@ -74,7 +74,7 @@ function indexOne(value: TemplateValue, key: TemplateValue): TemplateValue {
     const octets = Buffer.from(value);
     return octets[position(key, octets.length - 1, "index")];
   }
-  const plain = value as Value;
+  const plain = value as ExpressionValue;
   if (plain !== null && (isList(plain) || plain instanceof Uint8Array)) {
     return plain[position(key, plain.length - 1, "index")];
   }
@@ -86,7 +86,7 @@ function indexOne(value: TemplateValue, key: TemplateValue): TemplateValue {
 
 function slice([item, ...bounds]: readonly TemplateValue[]): TemplateValue {
   if (item === undefined || item === null) throw new RunFault("error calling slice: slice of untyped nil");
-  const plain = item as Value;
+  const plain = item as ExpressionValue;
   const isText = typeof plain === "string";
   if (isObject(item) || !(isText || plain instanceof Uint8Array || (plain !== null && isList(plain))))
     throw new RunFault(`error calling slice: can't slice item of type ${typeName(item)}`);
@@ -151,12 +151,12 @@ function order(name: string, accepts: (order: number) => boolean): TemplateFunct
         throw new RunFault(`error calling ${name}: invalid type for comparison`);
       if (one !== other) return incompatible(name, left, right);
       if (one === "bool") throw new RunFault(`error calling ${name}: invalid type for comparison`);
-      return accepts(orderOf(left as Value, right as Value));
+      return accepts(orderOf(left as ExpressionValue, right as ExpressionValue));
     },
   };
 }
 
-function orderOf(left: Value, right: Value): number {
+function orderOf(left: ExpressionValue, right: ExpressionValue): number {
   if (typeof left === "string" && typeof right === "string") return compareText(left, right);
   const [one, other] = [left, right].map((value) => (value instanceof Float ? value.value : value));
   if (one === undefined || other === undefined || one === null || other === null) return Number.NaN;

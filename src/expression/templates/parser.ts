@@ -2,8 +2,8 @@
 
 import { fitsInteger } from "../syntax/text-scanner.ts";
 import { type Extent, LanguageError } from "../values/language-error.ts";
-import type { Command, Operand, Pipe, Statement } from "./syntax.ts";
-import { type Token, tokenize } from "./tokens.ts";
+import type { Operand, Pipe, Statement, TemplateCommand } from "./syntax.ts";
+import { type TemplateToken, tokenize } from "./tokens.ts";
 
 /** How deep blocks and brackets may be nested. */
 const MAX_NESTING = 100;
@@ -26,7 +26,7 @@ interface Ending extends Extent {
 }
 
 class Parser {
-  readonly #tokens: readonly Token[];
+  readonly #tokens: readonly TemplateToken[];
   readonly #functions: ReadonlySet<string>;
   readonly #templates = new Map<string, readonly Statement[]>();
   #at = 0;
@@ -54,17 +54,17 @@ class Parser {
     return this.#templates;
   }
 
-  get #current(): Token {
-    return this.#tokens[this.#at] as Token;
+  get #current(): TemplateToken {
+    return this.#tokens[this.#at] as TemplateToken;
   }
 
-  #next(): Token {
+  #next(): TemplateToken {
     const token = this.#current;
     if (token.kind !== "end") this.#at++;
     return token;
   }
 
-  #nextWord(): Token {
+  #nextWord(): TemplateToken {
     this.#skipSpace();
     return this.#next();
   }
@@ -73,7 +73,7 @@ class Parser {
     if (this.#current.kind === "space") this.#at++;
   }
 
-  #peekWord(): Token {
+  #peekWord(): TemplateToken {
     this.#skipSpace();
     return this.#current;
   }
@@ -82,7 +82,7 @@ class Parser {
     throw new LanguageError("compile", message, extent);
   }
 
-  #unexpected(token: Token, where: string): never {
+  #unexpected(token: TemplateToken, where: string): never {
     if (token.kind === "end") return this.#fail("unexpected EOF", token);
     return this.#fail(`unexpected ${JSON.stringify(token.text)} in ${where}`, token);
   }
@@ -139,7 +139,7 @@ class Parser {
     return value;
   }
 
-  #leave(word: Token): Statement {
+  #leave(word: TemplateToken): Statement {
     const kind = word.text === "break" ? "break" : "continue";
     this.#close(`{{${kind}}}`);
     if (this.#ranges === 0) this.#fail(`{{${kind}}} outside {{range}}`, word);
@@ -157,7 +157,7 @@ class Parser {
     }
   }
 
-  #control(word: Token): Statement {
+  #control(word: TemplateToken): Statement {
     const kind = word.text === "if" ? "if" : word.text === "with" ? "with" : "range";
     const known = this.#variables.length;
     const pipe = this.#pipe(kind, "close", kind === "range");
@@ -237,7 +237,7 @@ class Parser {
   #pipe(where: string, until: "close" | ")", isRange = false): Pipe {
     const start = this.#peekWord();
     const { variables, isAssignment } = this.#declarations(isRange);
-    const commands: Command[] = [];
+    const commands: TemplateCommand[] = [];
     for (;;) {
       const token = this.#peekWord();
       const isDone = until === "close" ? token.kind === "close" : token.text === ")" && token.kind === "mark";
@@ -283,7 +283,7 @@ class Parser {
     return { variables: [], isAssignment: false };
   }
 
-  #command(): Command {
+  #command(): TemplateCommand {
     const operands: Operand[] = [];
     const start = this.#peekWord();
     for (;;) {
@@ -368,7 +368,7 @@ function isBlank(body: readonly Statement[]): boolean {
 }
 
 /** What comes out of a pipe can only be given to something that takes arguments. */
-function checkStage({ operands: [first] }: Command, stage: number): void {
+function checkStage({ operands: [first] }: TemplateCommand, stage: number): void {
   if (first === undefined || !["constant", "nil", "dot"].includes(first.kind)) return;
   throw new LanguageError("compile", `non executable command in pipeline stage ${stage}`, first);
 }

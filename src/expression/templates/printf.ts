@@ -1,11 +1,11 @@
 /** `printf`, with the verbs of Go. What does not fit is told in the output, as `%!d(string=a)`. */
 import {
   Callable,
+  type ExpressionValue,
   Float,
   floatText,
   isInteger,
   type Meter,
-  type Value,
   withGoExponent,
 } from "../values/values.ts";
 import { isObject, printText, type TemplateValue, typeName } from "./template-value.ts";
@@ -71,13 +71,13 @@ function formatOne(verb: string, value: TemplateValue, format: Format, meter: Me
     return verb === "v" ? padded("<nil>", format) : `%!${verb}(<nil>)`;
   if (isObject(value))
     return verb === "v" || verb === "s" ? padded(value.text(), format) : misfit(verb, value, format, meter);
-  const plain = value as Value;
+  const plain = value as ExpressionValue;
   const formatted = ofKind(verb, plain, format, meter);
   return formatted ?? misfit(verb, value, format, meter);
 }
 
 /** @returns `undefined` where the verb does not fit */
-function ofKind(verb: string, value: Value, format: Format, meter: Meter): string | undefined {
+function ofKind(verb: string, value: ExpressionValue, format: Format, meter: Meter): string | undefined {
   if (typeof value === "boolean")
     return verb === "t" || verb === "v" ? padded(String(value), format) : undefined;
   if (isInteger(value)) return formatInteger(verb, BigInt(value), format);
@@ -88,7 +88,8 @@ function ofKind(verb: string, value: Value, format: Format, meter: Meter): strin
   if (value instanceof Callable) return undefined;
   if (value === null) return undefined;
   const items = value instanceof Uint8Array ? Array.from(value) : value;
-  if (!Array.isArray(items)) return formatMap(verb, items as ReadonlyMap<string, Value>, format, meter);
+  if (!Array.isArray(items))
+    return formatMap(verb, items as ReadonlyMap<string, ExpressionValue>, format, meter);
   if (verb === "p") return undefined;
   meter.spend(items.length);
   if (verb === "v" && format.flags.has("#")) {
@@ -100,7 +101,7 @@ function ofKind(verb: string, value: Value, format: Format, meter: Meter): strin
 
 function formatMap(
   verb: string,
-  map: ReadonlyMap<string, Value>,
+  map: ReadonlyMap<string, ExpressionValue>,
   format: Format,
   meter: Meter,
 ): string | undefined {
@@ -116,7 +117,7 @@ function formatMap(
 }
 
 function misfit(verb: string, value: TemplateValue, format: Format, meter: Meter): string {
-  const plain = value as Value;
+  const plain = value as ExpressionValue;
   const shown = isObject(value)
     ? value.text()
     : (ofKind("v", plain, { ...format, flags: withoutSharp(format) }, meter) ?? printText(value, meter));

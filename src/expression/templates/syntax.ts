@@ -1,6 +1,6 @@
 /** A template as a tree. */
 import type { Extent } from "../values/language-error.ts";
-import type { Value } from "../values/values.ts";
+import type { ExpressionValue } from "../values/values.ts";
 
 export type Statement = Extent &
   (
@@ -22,10 +22,10 @@ export interface Pipe extends Extent {
   readonly variables: readonly string[];
   /** `=` in place of `:=`: the variables are there already. */
   readonly isAssignment: boolean;
-  readonly commands: readonly Command[];
+  readonly commands: readonly TemplateCommand[];
 }
 
-export interface Command extends Extent {
+export interface TemplateCommand extends Extent {
   readonly operands: readonly Operand[];
 }
 
@@ -33,7 +33,7 @@ export type Operand = Extent &
   (
     | { readonly kind: "dot" }
     | { readonly kind: "nil" }
-    | { readonly kind: "constant"; readonly value: Value; readonly tooLarge: boolean }
+    | { readonly kind: "constant"; readonly value: ExpressionValue; readonly tooLarge: boolean }
     | { readonly kind: "field"; readonly fields: readonly string[] }
     | { readonly kind: "variable"; readonly name: string; readonly fields: readonly string[] }
     | { readonly kind: "function"; readonly name: string }

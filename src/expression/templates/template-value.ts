@@ -1,18 +1,18 @@
 /** Values of templates: those of expressions, things with fields, and nothing at all. */
 import {
   Callable,
+  type ExpressionValue,
   Float,
   isInteger,
   isList,
   isMap,
   kindOf,
   type Meter,
-  type Value,
   valueText,
 } from "../values/values.ts";
 
 /** `undefined` is what a key has that is not there; nil is a value. */
-export type TemplateValue = Value | TemplateObject | undefined | readonly TemplateObject[];
+export type TemplateValue = ExpressionValue | TemplateObject | undefined | readonly TemplateObject[];
 
 /** Something with named fields. */
 export interface TemplateObject {
@@ -36,7 +36,7 @@ export function isObject(value: TemplateValue): value is TemplateObject {
   return typeof value === "object" && value !== null && "typeName" in value;
 }
 
-export function isPlain(value: TemplateValue): value is Value | undefined {
+export function isPlain(value: TemplateValue): value is ExpressionValue | undefined {
   return !isObject(value);
 }
 
@@ -47,8 +47,8 @@ export function isTrue(value: TemplateValue): boolean {
   if (value instanceof Float) return value.value !== 0;
   if (value instanceof Uint8Array) return value.length > 0;
   if (typeof value !== "object" || value instanceof Callable) return true;
-  return isMap(value as Value)
-    ? (value as ReadonlyMap<string, Value>).size > 0
+  return isMap(value as ExpressionValue)
+    ? (value as ReadonlyMap<string, ExpressionValue>).size > 0
     : (value as readonly unknown[]).length > 0;
 }
 
@@ -63,14 +63,14 @@ export function printText(value: TemplateValue, meter: Meter): string {
   if (isObject(value)) return value.text();
   if (Array.isArray(value) && value.some((item) => isObject(item)))
     return `[${value.map((item) => printText(item, meter)).join(" ")}]`;
-  return valueText(value as Value, meter);
+  return valueText(value as ExpressionValue, meter);
 }
 
 /** The type in the words of Go, which the output of `printf` shows where a verb does not fit. */
 export function typeName(value: TemplateValue): string {
   if (value === undefined || value === null) return "<nil>";
   if (isObject(value)) return value.typeName;
-  const plain = value as Value;
+  const plain = value as ExpressionValue;
   if (plain instanceof TextMap) return "map[string]string";
   if (isInteger(plain)) return "int";
   if (plain instanceof Float) return "float64";

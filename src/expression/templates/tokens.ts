@@ -2,9 +2,9 @@
 
 import { fitsInteger, TextScanner } from "../syntax/text-scanner.ts";
 import type { Extent } from "../values/language-error.ts";
-import { Float, toInteger, type Value } from "../values/values.ts";
+import { type ExpressionValue, Float, toInteger } from "../values/values.ts";
 
-export type TokenKind =
+export type TemplateTokenKind =
   | "text"
   | "open"
   | "close"
@@ -17,10 +17,10 @@ export type TokenKind =
   | "mark"
   | "end";
 
-export interface Token extends Extent {
-  readonly kind: TokenKind;
+export interface TemplateToken extends Extent {
+  readonly kind: TemplateTokenKind;
   readonly text: string;
-  readonly value: Value;
+  readonly value: ExpressionValue;
 }
 
 const NAME = /[\p{L}_][\p{L}\p{Nd}_]*/uy;
@@ -30,20 +30,20 @@ const NAMED_BEHIND = /[\p{L}\p{Nd}_]*/uy;
 const ENDS_WORD = /^(?:$|[\s.,|:()=]|-?\}\})/;
 
 /** @throws LanguageError */
-export function tokenize(text: string): Token[] {
+export function tokenize(text: string): TemplateToken[] {
   return new Tokenizer(text).run();
 }
 
 class Tokenizer extends TextScanner {
-  readonly #tokens: Token[] = [];
+  readonly #tokens: TemplateToken[] = [];
 
-  run(): Token[] {
+  run(): TemplateToken[] {
     while (!this.isAtEnd) this.#readText();
     this.#push("end", this.at, "");
     return this.#tokens;
   }
 
-  #push(kind: TokenKind, start: number, text: string, value: Value = null): Token {
+  #push(kind: TemplateTokenKind, start: number, text: string, value: ExpressionValue = null): TemplateToken {
     const token = { kind, text, value, start, end: this.at };
     this.#tokens.push(token);
     return token;
@@ -80,7 +80,7 @@ class Tokenizer extends TextScanner {
     return true;
   }
 
-  #readAction(opened: number): Token {
+  #readAction(opened: number): TemplateToken {
     this.#push("open", opened, "{{");
     let brackets = 0;
     for (;;) {
@@ -95,7 +95,7 @@ class Tokenizer extends TextScanner {
     }
   }
 
-  #readWord(start: number): Token {
+  #readWord(start: number): TemplateToken {
     if (this.takeMatch(/\s+/y) !== "") return this.#push("space", start, " ");
     const mark = this.peek();
     if (/[+\-\d]/.test(mark) || (mark === "." && /\d/.test(this.peek(1)))) return this.#readNumber(start);
@@ -121,7 +121,7 @@ class Tokenizer extends TextScanner {
     return this.#push("mark", start, mark);
   }
 
-  #readNamed(start: number, name: string): Token {
+  #readNamed(start: number, name: string): TemplateToken {
     if (name === "true" || name === "false") return this.#push("constant", start, name, name === "true");
     return this.#push("name", start, name);
   }
@@ -131,13 +131,13 @@ class Tokenizer extends TextScanner {
     if (!ENDS_WORD.test(rest)) this.fail(`bad character ${JSON.stringify(this.peek())}`);
   }
 
-  #readQuoted(start: number): Token {
+  #readQuoted(start: number): TemplateToken {
     this.at++;
     const octets = this.readEscaped({ quote: '"', braces: false, codePoints: false }, start);
     return this.#push("constant", start, "", Buffer.from(octets).toString("utf8"));
   }
 
-  #readRaw(start: number): Token {
+  #readRaw(start: number): TemplateToken {
     const end = this.text.indexOf("`", start + 1);
     if (end < 0) this.fail("unterminated raw quoted string", start);
     this.at = end + 1;
@@ -145,7 +145,7 @@ class Tokenizer extends TextScanner {
   }
 
   /** A character in single quotes is its number. */
-  #readCharacter(start: number): Token {
+  #readCharacter(start: number): TemplateToken {
     this.at++;
     const octets = this.readEscaped({ quote: "'", braces: false, codePoints: true }, start);
     const characters = Array.from(Buffer.from(octets).toString("utf8"));
@@ -153,7 +153,7 @@ class Tokenizer extends TextScanner {
     return this.#push("constant", start, "", characters[0]?.codePointAt(0) ?? 0);
   }
 
-  #readNumber(start: number): Token {
+  #readNumber(start: number): TemplateToken {
     const word = this.takeMatch(
       /[+-]?(?:0[xX][\da-fA-F_]*(?:\.[\da-fA-F_]*)?(?:[pP][+-]?[\d_]*)?|0[oO][0-7_]*|0[bB][01_]*|[\d_]*\.?[\d_]*(?:[eE][+-]?[\d_]*)?)/y,
     );
@@ -170,7 +170,7 @@ const INTEGER =
   /^[+-]?(?:0[xX](?:_?[\da-fA-F])+|0[oO](?:_?[0-7])+|0[bB](?:_?[01])+|0(?:_?[0-7])*|[1-9](?:_?\d)*)$/;
 const DECIMAL = /^[+-]?(?:\d(?:_?\d)*\.?(?:\d(?:_?\d)*)?|\.\d(?:_?\d)*)(?:[eE][+-]?\d(?:_?\d)*)?$/;
 
-function parseNumber(word: string): Value | undefined {
+function parseNumber(word: string): ExpressionValue | undefined {
   const plain = word.replaceAll("_", "").replace("+", "");
   if (INTEGER.test(word)) {
     const isNegative = plain.startsWith("-");

@@ -1,7 +1,7 @@
 /** What is known of a value before the expression is run. */
-import { Callable, Float, isInteger, isList, isMap, type Value } from "./values.ts";
+import { Callable, type ExpressionValue, Float, isInteger, isList, isMap } from "./values.ts";
 
-export type Kind =
+export type TypeKind =
   | "unknown"
   | "nil"
   | "bool"
@@ -14,7 +14,7 @@ export type Kind =
   | "function";
 
 export interface Type {
-  readonly kind: Kind;
+  readonly kind: TypeKind;
   /** Of arrays: what all elements are. */
   readonly element?: Type;
 }
@@ -74,7 +74,7 @@ export function typeText({ kind }: Type): string {
   return kind;
 }
 
-export function typeOf(value: Value): Type {
+export function typeOf(value: ExpressionValue): Type {
   if (value === null) return NIL;
   if (isInteger(value)) return INT;
   if (typeof value === "boolean") return BOOL;

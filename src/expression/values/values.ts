@@ -4,7 +4,7 @@
  */
 import { RunFault } from "./language-error.ts";
 
-export type Value =
+export type ExpressionValue =
   | null
   | boolean
   | number
@@ -12,8 +12,8 @@ export type Value =
   | string
   | Float
   | Uint8Array
-  | readonly Value[]
-  | ReadonlyMap<string, Value>
+  | readonly ExpressionValue[]
+  | ReadonlyMap<string, ExpressionValue>
   | Callable;
 
 /** A number with a fraction (64 bits). Whole numbers are `number`, or `bigint` where a `number` would not be exact. */
@@ -28,23 +28,23 @@ export class Float {
 /** A function of the environment as a value: all that can be done with it is to call it. */
 export class Callable {
   readonly name: string;
-  readonly call: () => Value;
+  readonly call: () => ExpressionValue;
 
-  constructor(name: string, call: () => Value) {
+  constructor(name: string, call: () => ExpressionValue) {
     this.name = name;
     this.call = call;
   }
 }
 
-export function isInteger(value: Value): value is number | bigint {
+export function isInteger(value: ExpressionValue): value is number | bigint {
   return typeof value === "number" || typeof value === "bigint";
 }
 
-export function isList(value: Value): value is readonly Value[] {
+export function isList(value: ExpressionValue): value is readonly ExpressionValue[] {
   return Array.isArray(value);
 }
 
-export function isMap(value: Value): value is ReadonlyMap<string, Value> {
+export function isMap(value: ExpressionValue): value is ReadonlyMap<string, ExpressionValue> {
   return value instanceof Map;
 }
 
@@ -56,14 +56,14 @@ export function toInteger(value: bigint): number | bigint {
 }
 
 /** The number that an integer or a float is, `undefined` for anything else. */
-export function toNumber(value: Value): number | undefined {
+export function toNumber(value: ExpressionValue): number | undefined {
   if (typeof value === "number") return value;
   if (value instanceof Float) return value.value;
   return typeof value === "bigint" ? Number(value) : undefined;
 }
 
 /** The kind of a value in the words of messages. */
-export function kindOf(value: Value): string {
+export function kindOf(value: ExpressionValue): string {
   if (value === null) return "nil";
   if (isInteger(value)) return "int";
   if (typeof value === "boolean") return "bool";
@@ -84,7 +84,7 @@ export interface Meter {
 }
 
 /** `==`: numbers by value, arrays element by element, functions never. */
-export function equalValues(left: Value, right: Value, meter: Meter, depth = 0): boolean {
+export function equalValues(left: ExpressionValue, right: ExpressionValue, meter: Meter, depth = 0): boolean {
   if (left === right) return !(left instanceof Callable) && !isNanFloat(left);
   if (left === null || right === null) return false;
   if (typeof left === "string" || typeof right === "string") return false;
@@ -109,7 +109,7 @@ export function equalValues(left: Value, right: Value, meter: Meter, depth = 0):
   return true;
 }
 
-function isNanFloat(value: Value): boolean {
+function isNanFloat(value: ExpressionValue): boolean {
   return value instanceof Float && Number.isNaN(value.value);
 }
 
@@ -131,7 +131,7 @@ export function isAscii(text: string): boolean {
 }
 
 /** Text as Go prints a value with `%v`. */
-export function valueText(value: Value, meter: Meter, depth = 0): string {
+export function valueText(value: ExpressionValue, meter: Meter, depth = 0): string {
   if (typeof value === "string") return value;
   if (value === null) return "<nil>";
   if (typeof value === "boolean" || isInteger(value)) return String(value);

@@ -4,7 +4,7 @@ import { getHeapSpaceStatistics, setFlagsFromString } from "node:v8";
 import { runInNewContext } from "node:vm";
 import { Name } from "../../dns/name.ts";
 import { FakeClock } from "../../lib/time/clock.ts";
-import { OutdatedNames } from "./outdated-names.ts";
+import { OutdatedClusterNames } from "./outdated-names.ts";
 
 const ZONE = Name.parse("cluster.local.");
 
@@ -17,7 +17,7 @@ for (const [spent, pause] of [
     const clock = new FakeClock();
     let working = 0;
     const told: string[][] = [];
-    const outdated = new OutdatedNames({
+    const outdated = new OutdatedClusterNames({
       zones: [ZONE],
       clock: {
         now: () => clock.now() + working,
@@ -48,7 +48,7 @@ test("names that were told are not kept by those that come later", () => {
   setFlagsFromString("--expose-gc");
   const collect: (options: { type: "minor" }) => void = runInNewContext("gc");
   const clock = new FakeClock();
-  const outdated = new OutdatedNames({
+  const outdated = new OutdatedClusterNames({
     zones: [],
     clock,
     forget: () => undefined,

@@ -28,7 +28,7 @@ export interface OutdatedNamesOptions {
   readonly complete: () => void;
 }
 
-export class OutdatedNames {
+export class OutdatedClusterNames {
   readonly #options: OutdatedNamesOptions;
   /**
    * Another map each time, and none that is cleared: V8 has that refer to its next table, and once one has outlived two young collections, all that come

@@ -11,7 +11,7 @@ import type { ClusterZone } from "./cluster-zone.ts";
 import { answered, type Resolution } from "./resolution.ts";
 
 /** How a zone names services and their endpoints; undefined where that is longer than a name can be. */
-export type ServiceNames = Pick<ClusterZone, "serviceName" | "endpointName">;
+export type ServiceNaming = Pick<ClusterZone, "serviceName" | "endpointName">;
 
 /** Which ports a question is about. */
 export interface PortFilter {
@@ -28,7 +28,7 @@ export function isPortNamed(port: Port, { port: name, protocol }: PortFilter): b
 export function clusterServiceRecords(
   owner: Name,
   ttl: number,
-  zone: ServiceNames,
+  zone: ServiceNaming,
   entry: NamedService,
   service: Service,
   ports: readonly Port[],
@@ -56,7 +56,7 @@ export function clusterServiceRecords(
 export function endpointServiceRecords(
   owner: Name,
   ttl: number,
-  zone: ServiceNames,
+  zone: ServiceNaming,
   entry: NamedService,
   endpoints: readonly EndpointReference[],
   filter: PortFilter | undefined,

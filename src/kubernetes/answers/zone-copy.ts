@@ -18,7 +18,7 @@ import {
   endpointServiceRecords,
   isPortNamed,
   type PortFilter,
-  type ServiceNames,
+  type ServiceNaming,
 } from "./service-records.ts";
 import type { ServiceState } from "./service-states.ts";
 
@@ -70,7 +70,7 @@ export function serviceRecords(
  */
 export function headlessRecords(
   state: ServiceState,
-  zone: ServiceNames,
+  zone: ServiceNaming,
   ttl: number,
   hasBareSrv = false,
 ): readonly ResourceRecord[] {

@@ -13,7 +13,7 @@ import { IMPORT_NAME_LABEL } from "../objects/reduce-endpoints.ts";
 import type { ClusterStore } from "../store/store.ts";
 import type { ClusterAccess } from "./access/access.ts";
 import { type ApiStatusError, explainFailure, type RequestSubject } from "./access/api-error.ts";
-import type { Environment } from "./access/proxy.ts";
+import type { ProcessEnvironment } from "./access/proxy.ts";
 import { ApiClient } from "./client/api-client.ts";
 import { ApiMetrics } from "./client/api-metrics.ts";
 import type { ListWatchTimings } from "./client/list-watch-timings.ts";
@@ -41,7 +41,7 @@ export interface ApiSourceOptions {
   readonly random: () => number;
   readonly log: Logger;
   readonly metrics: MetricsRegistry;
-  readonly environment: Environment;
+  readonly environment: ProcessEnvironment;
   readonly userAgent: string;
   readonly limits: RequestLimits;
   readonly reduce: ReduceOptions;

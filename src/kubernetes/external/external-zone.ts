@@ -1,10 +1,10 @@
 /** A zone in which services stand under their external addresses, with the names that its answers repeat (src/plugins/k8s_external/README.md). */
 import { Name } from "../../dns/name.ts";
 import { isReverseZone, joinLabels } from "../answers/cluster-zone.ts";
-import type { ServiceNames } from "../answers/service-records.ts";
+import type { ServiceNaming } from "../answers/service-records.ts";
 import type { NamedService } from "../store/services/indexed-service.ts";
 
-export class ExternalZone implements ServiceNames {
+export class ExternalZone implements ServiceNaming {
   /** In lower case, as all names inside of RDATA. */
   readonly name: Name;
   readonly isReverse: boolean;

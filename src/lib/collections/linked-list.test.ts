@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { LinkedList, type Place } from "./linked-list.ts";
+import { LinkedList, type ListPlace } from "./linked-list.ts";
 
 test("entries stand in the order in which they came", () => {
   const list = new LinkedList<string>();
@@ -41,7 +41,7 @@ test("an entry that is moved to the end is the last one", () => {
 
 test("the entry that is visited may be removed", () => {
   const list = new LinkedList<number>();
-  const places = new Map<number, Place<number>>();
+  const places = new Map<number, ListPlace<number>>();
   for (let value = 0; value < 5; value++) places.set(value, list.append(value));
   const visited: number[] = [];
   for (const value of list) {
@@ -55,7 +55,7 @@ test("the entry that is visited may be removed", () => {
 
 test("like a Map under random additions, removals and moves", () => {
   const list = new LinkedList<number>();
-  const model = new Map<number, Place<number>>();
+  const model = new Map<number, ListPlace<number>>();
   let state = 12345;
   const random = (below: number): number => {
     state = (Math.imul(state, 1664525) + 1013904223) >>> 0;

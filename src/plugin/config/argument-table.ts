@@ -3,9 +3,10 @@ import type { Argument } from "./arguments.ts";
 
 export type ArgumentTable = Readonly<Record<string, Argument<unknown>>>;
 
-export type ArgumentsOf<A extends ArgumentTable> = {
-  readonly [K in keyof A]: A[K] extends Argument<infer T> ? T : never;
-};
+/** A condition, so that declarations of other projects show the result and need no name for this type. */
+export type ArgumentsOf<A extends ArgumentTable> = A extends ArgumentTable
+  ? { readonly [K in keyof A]: A[K] extends Argument<infer T> ? T : never }
+  : never;
 
 export function usageOf(args: ArgumentTable): string {
   return Object.entries(args)

@@ -29,9 +29,10 @@ export interface DirectiveDescription {
 }
 
 export type OptionTable = Readonly<Record<string, Option<unknown>>>;
-export type OptionsOf<O extends OptionTable> = {
-  readonly [K in keyof O]: O[K] extends Option<infer T> ? T : never;
-};
+/** A condition for the same reason as {@link ArgumentsOf}. */
+export type OptionsOf<O extends OptionTable> = O extends OptionTable
+  ? { readonly [K in keyof O]: O[K] extends Option<infer T> ? T : never }
+  : never;
 
 export interface DirectiveSpec<A extends ArgumentTable, O extends OptionTable, C> {
   /** In the order in which they stand on the line; the key in upper case is the name that messages use. */

@@ -39,6 +39,7 @@ export interface PluginDefinition<T> {
    * same place of the chain: for what a directive means for the blocks that do not have it. Of plugins that come with the program
    * alone.
    * @param configs all that the configuration says of the directive
+   * @internal
    */
   createForEveryBlock?(configs: readonly T[], site: Site): readonly PluginInstance[];
 }

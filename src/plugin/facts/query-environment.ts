@@ -8,14 +8,14 @@ import type {
 } from "../../expression/evaluation/environment.ts";
 import { RunFault } from "../../expression/values/language-error.ts";
 import { BOOL, INT, STRING, type Type } from "../../expression/values/types.ts";
-import type { Value } from "../../expression/values/values.ts";
+import type { ExpressionValue } from "../../expression/values/values.ts";
 import { isIpv4Mapped, parseIpAddress } from "../../lib/net/ip-address.ts";
 import { type IpPrefix, parseIpPrefix } from "../../lib/net/prefix-set.ts";
 import type { Query } from "../query/query.ts";
 
 /** @param queryOf the query among what the expression is about */
 export function queryFunctions<F>(queryOf: (facts: F) => Query): ReadonlyMap<string, EnvironmentFunction<F>> {
-  const ask = (result: Type, get: (query: Query) => Value): EnvironmentFunction<F> => ({
+  const ask = (result: Type, get: (query: Query) => ExpressionValue): EnvironmentFunction<F> => ({
     parameters: [],
     result,
     call: (facts) => get(queryOf(facts)),
@@ -57,19 +57,19 @@ function isOverUdp({ transport }: Query): boolean {
 }
 
 /** Arguments are converted to texts before the function is called. */
-function textOf(value: Value): string {
+function textOf(value: ExpressionValue): string {
   return typeof value === "string" ? value : "";
 }
 
 /** @throws RunFault for what is no address or no network */
-function inNetwork(_facts: unknown, address: Value, network: Value): boolean {
+function inNetwork(_facts: unknown, address: ExpressionValue, network: ExpressionValue): boolean {
   return contains(parseNetwork(textOf(network), textOf(address)), parseIpAddress(textOf(address)));
 }
 
 /** The network is read once, and the client's address is taken as octets: this is what most views consist of. */
 function prepareInNetwork<F>(
   queryOf: (facts: F) => Query,
-): (args: readonly KnownArgument[]) => ((facts: F) => Value) | undefined {
+): (args: readonly KnownArgument[]) => ((facts: F) => ExpressionValue) | undefined {
   return ([address, network]) => {
     if (typeof network?.constant !== "string" || !network.constant.includes("/")) return undefined;
     const prefix = parseIpPrefix(network.constant);

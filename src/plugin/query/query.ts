@@ -82,11 +82,20 @@ export class Query extends QueryHead implements Asked {
   /** The query whose question this one has: itself, unless it was derived without changing the name's spelling. */
   readonly questionOwner: Query;
 
-  /** What waits for somebody else so that the client gets its answer. Of use on `root`. */
+  /**
+   * What waits for somebody else so that the client gets its answer. Of use on `root`.
+   * @internal
+   */
   waiter: Waiter | undefined;
-  /** The promise of the plugin that waits, which never rejects. The chain's own: see server/chain. */
+  /**
+   * The promise of the plugin that waits, which never rejects. The chain's own: see server/chain.
+   * @internal
+   */
   pending: Promise<Outcome> | undefined;
-  /** The link whose handler runs now. The chain's own as well: it spares a promise for each plugin that looks at late answers. */
+  /**
+   * The link whose handler runs now. The chain's own as well: it spares a promise for each plugin that looks at late answers.
+   * @internal
+   */
   link: ChainLink | undefined;
 
   #name: Name | undefined;
@@ -117,6 +126,7 @@ export class Query extends QueryHead implements Asked {
   /**
    * Reads a message that passed admission.
    * @returns `undefined` when the body does not parse (FORMERR; docs/spec/coredns-behaviour.md#admission)
+   * @internal
    */
   static read(bytes: Uint8Array, length: number, arrival: Arrival): Query | undefined {
     const shape = readShape(bytes, length);
@@ -174,6 +184,7 @@ export class Query extends QueryHead implements Asked {
     return (this.#marks & Mark.OWN) !== 0;
   }
 
+  /** @internal */
   markOwn(): void {
     this.root.#marks |= Mark.OWN;
   }
@@ -361,13 +372,17 @@ export class Query extends QueryHead implements Asked {
   /**
    * Gives the query octets and endpoints of its own: the listener calls it before anything waits.
    * @param arrival one that stays as it is, where there is one already
+   * @internal
    */
   detach(arrival?: Arrival): void {
     if ((this.#marks & Mark.SHARED) === 0) this.bytes = passingCopy(this.bytes, 0, this.length);
     this.#arrival = arrival ?? keptArrival(this.#arrival);
   }
 
-  /** Lets go of what can be read anew, for who waits for long. */
+  /**
+   * Lets go of what can be read anew, for who waits for long.
+   * @internal
+   */
   shrink(): void {
     const { questionOwner } = this;
     this.#name = undefined;
@@ -378,6 +393,7 @@ export class Query extends QueryHead implements Asked {
   /**
    * Nobody wants the answer any more: what waits for it lets go, and nothing is asked anew. Without that the queries that a listener
    * gave up would go on to take memory for as long as an upstream is silent.
+   * @internal
    */
   abandon(): void {
     const { root } = this;

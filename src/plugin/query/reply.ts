@@ -46,7 +46,10 @@ export class Reply {
   plugin: string | undefined = undefined;
   /** Not 0: addresses of an RRset change places when the reply is written, guided by this number (loadbalance). */
   shuffle = 0;
-  /** What it rests on, where it may be given again. It holds until the plugin that answered is asked the next time. */
+  /**
+   * What it rests on, where it may be given again. It holds until the plugin that answered is asked the next time.
+   * @internal
+   */
   basis: AnswerBasis | undefined = undefined;
   #records: RecordSections | undefined;
   #encoded: EncodedSections | undefined;
@@ -77,6 +80,7 @@ export class Reply {
    * that answer most queries of a server.
    * @param flags AA, TC, RA and AD bits
    * @param ttl seconds that all records show, -1 when each shows its own
+   * @internal
    */
   static fromEncoded(
     query: Asked,
@@ -171,6 +175,7 @@ export class Reply {
   /**
    * As {@link encoded}, for who looks at them while the reply passes and holds on to nothing: the cache lends the octets of a hit, and has
    * them back once the reply is sent. That spares a copy for each query.
+   * @internal
    */
   get sections(): EncodedSections {
     if (this.#encoded === undefined) {
@@ -181,7 +186,10 @@ export class Reply {
     return this.#encoded;
   }
 
-  /** It is sent or dropped, and nobody looks at it again: what was lent goes back. */
+  /**
+   * It is sent or dropped, and nobody looks at it again: what was lent goes back.
+   * @internal
+   */
   release(): void {
     const lender = this.#encoded?.lender;
     if (lender === undefined) return;
@@ -194,6 +202,7 @@ export class Reply {
    * Makes it the answer to a query with another question: the one from which the query was derived that this answers. The chain does so for
    * each plugin that derives queries. Octets stay as they are where the names differ in case alone.
    * @throws WireError when a reply from elsewhere holds malformed RDATA
+   * @internal
    */
   answerFor(query: Asked): void {
     const asked = this.query;
@@ -205,7 +214,10 @@ export class Reply {
     else this.reencodeFor(query);
   }
 
-  /** Puts other octets in place of the records, encoded for the question of `query`, which this answers from now on. */
+  /**
+   * Puts other octets in place of the records, encoded for the question of `query`, which this answers from now on.
+   * @internal
+   */
   replaceEncoded(query: Asked, encoded: EncodedSections): void {
     this.#encoded?.lender?.takeBack();
     this.query = query;
@@ -213,7 +225,10 @@ export class Reply {
     this.#records = undefined;
   }
 
-  /** Encodes the records again for a query of another name: pointers to the question would lead astray. */
+  /**
+   * Encodes the records again for a query of another name: pointers to the question would lead astray.
+   * @internal
+   */
   reencodeFor(query: Asked): void {
     const { encoded, complete } = EncodedSections.encode(query.question, this.records);
     if (!complete) this.flags |= Flag.TC;

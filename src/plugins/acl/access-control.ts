@@ -10,16 +10,16 @@ import {
   type PluginInstance,
   type Query,
 } from "../../plugin/index.ts";
-import { AclMetrics, type Denial } from "./acl-metrics.ts";
+import { AclMetrics, type DenyingAction } from "./acl-metrics.ts";
 import { CompiledRule, UNDECIDED } from "./compiled-rule.ts";
-import type { AclPolicy, Rule } from "./config.ts";
+import type { AclPolicy, AclRule } from "./config.ts";
 
 /** All `acl` directives of a block, in their order. */
 export class AccessControl implements PluginInstance {
   readonly #rules: readonly CompiledRule[];
   readonly #metrics: AclMetrics;
 
-  constructor(rules: readonly Rule[], metrics: MetricsRegistry) {
+  constructor(rules: readonly AclRule[], metrics: MetricsRegistry) {
     this.#rules = rules.map((rule) => new CompiledRule(rule));
     this.#metrics = new AclMetrics(metrics);
   }
@@ -46,7 +46,7 @@ export class AccessControl implements PluginInstance {
 
   readonly handleUpdate: Handler = this.handle;
 
-  #deny(query: Query, action: Denial, zone: Name): Outcome {
+  #deny(query: Query, action: DenyingAction, zone: Name): Outcome {
     if (query.trace?.leavesNoMark !== true) this.#metrics.denied(query, action, zone).increment();
     if (action === "block") return query.reply({ rcode: Rcode.REFUSED, edns: BLOCKED });
     if (action === "filter") return query.reply({ edns: FILTERED });

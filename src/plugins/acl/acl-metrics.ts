@@ -3,7 +3,7 @@ import type { Name } from "../../dns/name.ts";
 import type { CounterFamily, CounterSlot, MetricsRegistry, Query } from "../../plugin/index.ts";
 import type { Action } from "./config.ts";
 
-export type Denial = Exclude<Action, "allow">;
+export type DenyingAction = Exclude<Action, "allow">;
 
 /** The series of one listener and view. */
 interface AclCounters {
@@ -11,12 +11,12 @@ interface AclCounters {
   readonly view: string;
   readonly allowed: CounterSlot;
   /** By zone, each made with its first denial. */
-  readonly denied: Readonly<Record<Denial, Map<Name, CounterSlot>>>;
+  readonly denied: Readonly<Record<DenyingAction, Map<Name, CounterSlot>>>;
 }
 
 export class AclMetrics {
   readonly #allowed: CounterFamily;
-  readonly #denied: Readonly<Record<Denial, CounterFamily>>;
+  readonly #denied: Readonly<Record<DenyingAction, CounterFamily>>;
   /** Queries mostly come by the same listener as the one before. */
   #last: AclCounters | undefined;
   readonly #known: AclCounters[] = [];
@@ -40,7 +40,7 @@ export class AclMetrics {
     return this.#of(query).allowed;
   }
 
-  denied(query: Query, action: Denial, zone: Name): CounterSlot {
+  denied(query: Query, action: DenyingAction, zone: Name): CounterSlot {
     const { server, view, denied } = this.#of(query);
     let slot = denied[action].get(zone);
     if (slot === undefined) {

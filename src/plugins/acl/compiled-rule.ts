@@ -1,7 +1,7 @@
 /** A rule in the form that queries are put to: the networks of all policies in one tree for each set of types. */
 import { formatIpAddress, isIpv4Mapped } from "../../lib/net/ip-address.ts";
 import { NO_PREFIX, PrefixTrie } from "../../lib/net/prefix-trie.ts";
-import type { AclPolicy, Rule } from "./config.ts";
+import type { AclPolicy, AclRule } from "./config.ts";
 
 /** No policy of the rule decides. */
 export const UNDECIDED = -1;
@@ -16,10 +16,10 @@ interface PolicyGroup {
 }
 
 export class CompiledRule {
-  readonly rule: Rule;
+  readonly rule: AclRule;
   readonly #groups: readonly PolicyGroup[];
 
-  constructor(rule: Rule) {
+  constructor(rule: AclRule) {
     this.rule = rule;
     const groups = new Map<string, PolicyGroup>();
     for (const [place, policy] of rule.policies.entries()) addTo(groupFor(groups, policy), policy, place);

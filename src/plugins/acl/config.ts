@@ -21,7 +21,7 @@ export interface AclPolicy {
 export const ACTIONS = ["allow", "block", "filter", "drop"] as const;
 export type Action = (typeof ACTIONS)[number];
 
-export interface Rule {
+export interface AclRule {
   readonly zones: ZoneList;
   readonly policies: readonly AclPolicy[];
 }
@@ -35,7 +35,7 @@ const lines = directive({
 });
 
 export const ruleOfDirective = {
-  parse(occurrences: readonly Directive[], context: ConfigContext): readonly Rule[] | undefined {
+  parse(occurrences: readonly Directive[], context: ConfigContext): readonly AclRule[] | undefined {
     const read = lines.parse(occurrences, context);
     const policies = occurrences.map(({ block }) => (block ?? []).map((line) => readPolicy(line, context)));
     if (read === undefined || policies.flat().includes(undefined)) return undefined;

@@ -13,14 +13,14 @@ import {
 } from "../../plugin/index.ts";
 import type { Trace } from "../../plugin/query/trace.ts";
 import type { AnswerStore } from "./answer-store.ts";
-import { type Arrival, type Flight, FlightTable, type Landing } from "./flights.ts";
+import { type Flight, type FlightEnd, FlightTable, type Landing } from "./flights.ts";
 import { COMPACT_EDNS, type KeptAnswer } from "./kept-answer.ts";
 import type { AwaitedQuery, PendingQuery } from "./pending-query.ts";
 import { mayFailApart } from "./query-options.ts";
 import type { CacheSettings } from "./settings.ts";
 import { judge, type Verdict } from "./verdict.ts";
 
-export class ChainAsker implements Arrival {
+export class ChainAsker implements FlightEnd {
   readonly #settings: CacheSettings;
   readonly #store: AnswerStore;
   readonly #clock: Clock;

@@ -24,7 +24,7 @@ export class Flight extends LateOutcome implements AwaitedQuery {
   readonly asked: Query;
   readonly hash: number;
   readonly counters: CacheCounters;
-  readonly #arrival: Arrival;
+  readonly #arrival: FlightEnd;
   /** Traits and {@link WANTS_AUTHENTIC_DATA}. Thousands of flights may wait. */
   readonly #marks: number;
   /** {@link OutdatedNames.time}. */
@@ -36,7 +36,7 @@ export class Flight extends LateOutcome implements AwaitedQuery {
   #landed: PromiseWithResolvers<Landing> | undefined;
 
   /** @param query the client's */
-  constructor(query: Query, pending: AwaitedQuery, arrival: Arrival, askedAt: number) {
+  constructor(query: Query, pending: AwaitedQuery, arrival: FlightEnd, askedAt: number) {
     super(query);
     this.askedAt = askedAt;
     this.asked = pending.asked;
@@ -74,7 +74,7 @@ export class Flight extends LateOutcome implements AwaitedQuery {
 const WANTS_AUTHENTIC_DATA = 1 << 16;
 
 /** What becomes of the outcome for which a flight was begun. */
-export interface Arrival {
+export interface FlightEnd {
   /** @returns what the client gets */
   arrived(outcome: Outcome, flight: Flight): Outcome;
 }
@@ -118,7 +118,7 @@ export class FlightTable {
     return askedAt !== this.#outdated.time && this.#outdated.covers(asked.name, askedAt);
   }
 
-  add(query: Query, pending: AwaitedQuery, arrival: Arrival): Flight {
+  add(query: Query, pending: AwaitedQuery, arrival: FlightEnd): Flight {
     const flight = new Flight(query, pending, arrival, this.#outdated.time);
     this.#size++;
     if (namesClientSubnet(pending.asked)) return flight;

@@ -16,14 +16,14 @@ import {
 
 export interface DnssecConfig {
   readonly zones: ZoneList;
-  readonly key: readonly { readonly from: KeySource; readonly name: readonly string[] }[];
+  readonly key: readonly { readonly from: SigningKeySource; readonly name: readonly string[] }[];
   readonly cache_capacity: number;
   readonly compact: boolean;
 }
 
-export type KeySource = "file" | "aws_secretsmanager";
+export type SigningKeySource = "file" | "aws_secretsmanager";
 
-const source: Argument<KeySource> = required(choice(["file", "aws_secretsmanager"]));
+const source: Argument<SigningKeySource> = required(choice(["file", "aws_secretsmanager"]));
 
 export const dnssecConfig: ConfigSchema<DnssecConfig> = directive({
   args: { zones: zones() },

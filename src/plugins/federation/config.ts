@@ -2,13 +2,8 @@
 
 import type { Directive } from "../../corefile/tree.ts";
 import { Name } from "../../dns/index.ts";
+import type { NodePlace } from "../../kubernetes/api/client/node-place.ts";
 import { type ConfigSchema, customDirective, directive, type ZoneList, zones } from "../../plugin/index.ts";
-
-/** Labels of a node, as names of a federation hold them. */
-export interface NodePlace {
-  readonly zone: string;
-  readonly region: string;
-}
 
 export interface FederationConfig {
   readonly zones: ZoneList;

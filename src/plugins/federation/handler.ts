@@ -1,7 +1,8 @@
 /** Services of a federation of clusters: those of this cluster where it has them, else an alias into the federation's domain. */
 import { CNAME, Name, NameError, Rcode, type ResourceRecord } from "../../dns/index.ts";
+import type { NodePlace } from "../../kubernetes/api/client/node-place.ts";
 import { followAlias, type Handler, type Next, type Outcome, type Query } from "../../plugin/index.ts";
-import type { FederationConfig, NodePlace } from "./config.ts";
+import type { FederationConfig } from "./config.ts";
 
 const ALIAS_TTL = 0;
 

@@ -1,6 +1,6 @@
 import { CLUSTER } from "../../kubernetes/answers/cluster-service.ts";
+import type { NodePlace } from "../../kubernetes/api/client/node-place.ts";
 import type { Site } from "../../plugin/index.ts";
-import type { NodePlace } from "./config.ts";
 
 /** Milliseconds that a query waits for the API. */
 const PATIENCE = 2_000;

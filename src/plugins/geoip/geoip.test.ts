@@ -5,7 +5,7 @@ import { join } from "node:path";
 import { after, describe, test } from "node:test";
 import { EdnsOptionCode, encodeClientSubnet } from "../../dns/index.ts";
 import { ConfigRefused, PluginTest, until } from "../../plugin/testing.ts";
-import { Float, writeMmdb } from "./fixtures/mmdb-writer.ts";
+import { MmdbFloat, writeMmdb } from "./fixtures/mmdb-writer.ts";
 import geoip from "./index.ts";
 
 const folder = mkdtempSync(join(tmpdir(), "portolan-geoip-"));
@@ -15,7 +15,11 @@ const CAMBRIDGE = {
   city: { names: { en: "Cambridge", de: "Cambridge (England)" } },
   continent: { code: "EU", names: { en: "Europe" } },
   country: { iso_code: "GB", names: { en: "United Kingdom" } },
-  location: { latitude: new Float(52.2242), longitude: new Float(0.1315), time_zone: "Europe/London" },
+  location: {
+    latitude: new MmdbFloat(52.2242),
+    longitude: new MmdbFloat(0.1315),
+    time_zone: "Europe/London",
+  },
   postal: { code: "CB4" },
   subdivisions: [{ iso_code: "ENG" }, { iso_code: "CAM" }],
 };
@@ -23,7 +27,7 @@ const CITIES = writeMmdb("GeoLite2-City", {
   "81.2.69.0/24": CAMBRIDGE,
   "192.0.2.0/25": {
     country: { iso_code: "NL", is_in_european_union: true, names: { en: "Netherlands" } },
-    location: { latitude: new Float(-52.5), longitude: new Float(4) },
+    location: { latitude: new MmdbFloat(-52.5), longitude: new MmdbFloat(4) },
   },
   "2001:db8::/32": { city: { names: { en: "Auckland" } } },
 });

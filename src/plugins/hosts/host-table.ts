@@ -35,7 +35,7 @@ export class HostEntry {
 const NONE: readonly string[] = [];
 
 /** One address with its names. */
-export class AddressEntry {
+export class HostAddress {
   /** As {@link HostEntry.key}, in the order of the lines. */
   readonly keys: string[] = [];
   prepared: PreparedAnswer | undefined = undefined;
@@ -52,7 +52,7 @@ export class HostTable {
   readonly #names = new NameIndex();
   /** By the name behind the asterisk. */
   readonly #wildcards = new NameIndex();
-  readonly #addresses = new Map<string, AddressEntry>();
+  readonly #addresses = new Map<string, HostAddress>();
   readonly #single = new Map<string, readonly [string]>();
   #size = 0;
 
@@ -72,7 +72,7 @@ export class HostTable {
     else entry.ipv6 = this.#append(entry.ipv6, address);
     this.#size++;
     if (isWildcard || !reverse) return;
-    const names = this.#addresses.get(address) ?? new AddressEntry();
+    const names = this.#addresses.get(address) ?? new HostAddress();
     if (names.keys.length === 0) this.#addresses.set(address, names);
     names.keys.push(entry.key);
     this.#size++;
@@ -90,7 +90,7 @@ export class HostTable {
   }
 
   /** @param address in canonical text */
-  findAddress(address: string): AddressEntry | undefined {
+  findAddress(address: string): HostAddress | undefined {
     return this.#addresses.get(address);
   }
 

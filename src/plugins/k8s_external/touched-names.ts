@@ -1,6 +1,6 @@
 /** Which kept answers for external names a change in the cluster makes untrue: those of the cache in the same block are forgotten. */
 import type { Name } from "../../dns/name.ts";
-import { OutdatedNames } from "../../kubernetes/answers/outdated-names.ts";
+import { OutdatedClusterNames } from "../../kubernetes/answers/outdated-names.ts";
 import { hostName } from "../../kubernetes/external/external-addresses.ts";
 import { nameServerAddresses } from "../../kubernetes/external/external-apex.ts";
 import type { ExternalView } from "../../kubernetes/external/external-view.ts";
@@ -11,12 +11,12 @@ import type { Clock } from "../../plugin/index.ts";
 
 export class TouchedExternalNames {
   readonly #view: ExternalView;
-  readonly #outdated: OutdatedNames;
+  readonly #outdated: OutdatedClusterNames;
   #nameServers: string;
 
   constructor(options: { view: ExternalView; clock: Clock; forget: (names: readonly Name[]) => void }) {
     this.#view = options.view;
-    this.#outdated = new OutdatedNames({
+    this.#outdated = new OutdatedClusterNames({
       zones: options.view.zones.map(({ name }) => name),
       clock: options.clock,
       forget: options.forget,

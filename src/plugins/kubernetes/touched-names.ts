@@ -4,7 +4,7 @@
  */
 import { Name } from "../../dns/name.ts";
 import { isReverseZone, joinDotted, joinLabels } from "../../kubernetes/answers/cluster-zone.ts";
-import { OutdatedNames } from "../../kubernetes/answers/outdated-names.ts";
+import { OutdatedClusterNames } from "../../kubernetes/answers/outdated-names.ts";
 import type { AddressKey } from "../../kubernetes/objects/addresses.ts";
 import { serviceKey } from "../../kubernetes/objects/names.ts";
 import type { ClusterStore } from "../../kubernetes/store/store.ts";
@@ -28,7 +28,7 @@ export class TouchedNames {
   /** Whether all reverse names of the family are in one of the zones. */
   readonly #hasIpv4: boolean;
   readonly #hasIpv6: boolean;
-  readonly #outdated: OutdatedNames;
+  readonly #outdated: OutdatedClusterNames;
 
   constructor(options: {
     store: ClusterStore;
@@ -48,7 +48,7 @@ export class TouchedNames {
     const isServed = (root: Name): boolean => this.#reverse.some((zone) => root.isAtOrBelow(zone));
     this.#hasIpv4 = isServed(IPV4_ROOT);
     this.#hasIpv6 = isServed(IPV6_ROOT);
-    this.#outdated = new OutdatedNames({
+    this.#outdated = new OutdatedClusterNames({
       zones: [...forward, ...this.#reverse],
       clock: options.clock,
       forget: options.forget,

@@ -1,6 +1,6 @@
 import { type Argument, INVALID } from "../../plugin/config/arguments.ts";
 
-export interface Command {
+export interface HookCommand {
   readonly file: string;
   readonly args: readonly string[];
   /** Nobody waits for its end. */
@@ -8,7 +8,7 @@ export interface Command {
 }
 
 /** `COMMAND [ARGS...] [&]`: the rest of the line, cut into words once more as a shell does. */
-export function commandLine(): Argument<Command> {
+export function commandLine(): Argument<HookCommand> {
   return {
     read(cursor, label) {
       const first = cursor.take();

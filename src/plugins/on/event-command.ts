@@ -1,6 +1,6 @@
 import { nodeCrypto } from "../../lib/files/node-modules.ts";
 import type { Logger, PluginInstance } from "../../plugin/index.ts";
-import type { Command } from "./command-line.ts";
+import type { HookCommand } from "./command-line.ts";
 
 export type CommandEvent = "startup" | "shutdown" | "certrenew";
 
@@ -37,11 +37,11 @@ export interface EventCommandParts {
 
 export class EventCommand implements PluginInstance {
   readonly #event: CommandEvent;
-  readonly #command: Command;
+  readonly #command: HookCommand;
   readonly #parts: EventCommandParts;
   readonly #id: string = nodeCrypto().randomUUID();
 
-  constructor(event: CommandEvent, command: Command, parts: EventCommandParts) {
+  constructor(event: CommandEvent, command: HookCommand, parts: EventCommandParts) {
     this.#event = event;
     this.#command = command;
     this.#parts = parts;

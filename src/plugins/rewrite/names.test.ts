@@ -1,11 +1,11 @@
 import assert from "node:assert/strict";
 import { describe, test } from "node:test";
-import { rewritten, type Zone } from "./fixtures/rewriting.ts";
+import { type RewritingZone, rewritten } from "./fixtures/rewriting.ts";
 
 /** A rule, a question, what is asked for it, and the records that come back. */
 type Row = readonly [rule: string, question: string, asked: string, records: readonly string[]];
 
-const ZONE: Zone = {
+const ZONE: RewritingZone = {
   "b.example.org. a": ["b.example.org. 60 IN A 192.0.2.1"],
   "b.example.org. aaaa": ["b.example.org. 60 IN AAAA 2001:db8::1"],
   "b.example.org. txt": ['b.example.org. 60 IN TXT "text of b.example.org."'],
@@ -397,7 +397,7 @@ for (const [rule, name, text] of [
 
 test("a name that has no room for what is put back stays as it is", async () => {
   const long = `${"x".repeat(60)}.${"y".repeat(60)}.${"z".repeat(60)}`;
-  const zone: Zone = { "b. a": [`${long}.b. 60 IN A 192.0.2.1`] };
+  const zone: RewritingZone = { "b. a": [`${long}.b. 60 IN A 192.0.2.1`] };
   const from = `${"p".repeat(60)}.${"q".repeat(60)}`;
   const { records } = await rewritten(`rewrite name ${from} b`, { name: `${from}.` }, zone);
   assert.deepEqual(records, [`${long}.b. 60 IN A 192.0.2.1`]);

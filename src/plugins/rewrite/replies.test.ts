@@ -5,10 +5,10 @@ import { EncodedSections, parseRcode, rcodeName } from "../../dns/index.ts";
 import { Reply } from "../../plugin/index.ts";
 import { NoNextPluginError } from "../../plugin/query/outcome.ts";
 import { PluginTest, records } from "../../plugin/testing.ts";
-import { rewritten, type Zone } from "./fixtures/rewriting.ts";
+import { type RewritingZone, rewritten } from "./fixtures/rewriting.ts";
 import rewrite from "./index.ts";
 
-const ZONE: Zone = {
+const ZONE: RewritingZone = {
   "www.example.net. a": ["www.example.net. 300 IN A 192.0.2.10"],
   "ftp.example.net. a": ["ftp.example.net. 5 IN A 192.0.2.11"],
   "api.example.net. a": [
@@ -72,7 +72,7 @@ describe("ttl", () => {
   });
 });
 
-const RCODES: Zone = Object.fromEntries(
+const RCODES: RewritingZone = Object.fromEntries(
   ["NOERROR", "NXDOMAIN", "SERVFAIL", "REFUSED", "NOTIMP", "FORMERR"].map((name) => [
     `${name.toLowerCase()}.fail.test. a`,
     { rcode: parseRcode(name) ?? -1 },
@@ -114,7 +114,7 @@ describe("rcode", () => {
   });
 });
 
-const CNAMES: Zone = {
+const CNAMES: RewritingZone = {
   "cdn.test. a": ["cdn.test. 60 IN CNAME target.one.test.", "target.one.test. 70 IN A 192.0.2.30"],
   "cdn.test. cname": ["cdn.test. 60 IN CNAME target.one.test."],
   "hop.test. a": [

@@ -4,7 +4,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { test } from "node:test";
 import { until } from "../../plugin/testing.ts";
-import { addressOf, loaded, Primary, serve, soa } from "./fixtures/primary.ts";
+import { addressOf, loaded, ScriptedPrimary, serve, soa } from "./fixtures/primary.ts";
 
 const DAY = 86_400_000;
 const JUMPS = [
@@ -17,7 +17,7 @@ const ANSWER = "www.example.org. 60 IN A 192.0.2.1";
 
 for (const [what, jump] of JUMPS) {
   test(`the clock is set ${what}: a zone is refreshed, tried again and expires as if nothing had happened`, async () => {
-    await using primary = await Primary.start();
+    await using primary = await ScriptedPrimary.start();
     primary.serve(soa(1, { refresh: 100, retry: 50, expire: 500 }), ANSWER);
     const running = serve(primary);
     const { clock } = running;
@@ -49,7 +49,7 @@ for (const [what, jump] of JUMPS) {
   });
 
   test(`the clock is set ${what}: a reload takes over a zone that is not expired, and the time that it has left`, async () => {
-    const primary = await Primary.start();
+    const primary = await ScriptedPrimary.start();
     primary.serve(soa(1, { refresh: 400, expire: 500 }), ANSWER);
     const first = serve(primary);
     const { clock } = first;
@@ -74,7 +74,7 @@ for (const [what, jump] of JUMPS) {
   test(`the clock is set ${what}: a zone from the disk has the time left that it had`, async () => {
     const folder = mkdtempSync(join(tmpdir(), "portolan-secondary-"));
     try {
-      const primary = await Primary.start();
+      const primary = await ScriptedPrimary.start();
       primary.serve(soa(1, { refresh: 400, expire: 500 }), ANSWER);
       const first = serve(primary, ` directory ${folder}`);
       await first.start();

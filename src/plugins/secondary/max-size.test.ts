@@ -4,7 +4,7 @@ import { test } from "node:test";
 import type { Machine } from "../../plugin/contract/site.ts";
 import { records, until } from "../../plugin/testing.ts";
 import { zoneLimit } from "./config.ts";
-import { loaded, Primary, serve, soa } from "./fixtures/primary.ts";
+import { loaded, ScriptedPrimary, serve, soa } from "./fixtures/primary.ts";
 
 const MIB = 1024 * 1024;
 
@@ -31,7 +31,7 @@ const machine: Machine = {
 };
 
 test("a transfer that does not end is given up at a quarter of the memory limit, and the zone before it is served", async () => {
-  await using primary = await Primary.start();
+  await using primary = await ScriptedPrimary.start();
   primary.serve(soa(1), "www.example.org. 60 IN A 192.0.2.1");
   const running = serve(primary, "", { site: { machine } });
   await running.start();

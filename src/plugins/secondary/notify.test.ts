@@ -1,10 +1,10 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { until } from "../../plugin/testing.ts";
-import { addressOf, loaded, notify, Primary, serve, soa } from "./fixtures/primary.ts";
+import { addressOf, loaded, notify, ScriptedPrimary, serve, soa } from "./fixtures/primary.ts";
 
 test("NOTIFY in thousands makes few questions and few lines of the log, and the last one is heeded", async () => {
-  await using primary = await Primary.start();
+  await using primary = await ScriptedPrimary.start();
   primary.serve(soa(1), "www.example.org. 60 IN A 192.0.2.1");
   const running = serve(primary);
   await running.start();
@@ -24,8 +24,8 @@ test("NOTIFY in thousands makes few questions and few lines of the log, and the 
 });
 
 test("who sends NOTIFY is asked, even if the primary in front of it has nothing new", async () => {
-  await using first = await Primary.start();
-  await using second = await Primary.start();
+  await using first = await ScriptedPrimary.start();
+  await using second = await ScriptedPrimary.start();
   for (const primary of [first, second]) primary.serve(soa(1), "www.example.org. 60 IN A 192.0.2.1");
   const running = serve(first, ` transfer from 127.0.0.1:${second.port}`);
   await running.start();
@@ -39,7 +39,7 @@ test("who sends NOTIFY is asked, even if the primary in front of it has nothing 
 });
 
 test("a primary with an older serial is told of once, and counted", async () => {
-  await using primary = await Primary.start();
+  await using primary = await ScriptedPrimary.start();
   primary.serve(soa(5), "www.example.org. 60 IN A 192.0.2.5");
   const running = serve(primary);
   await running.start();

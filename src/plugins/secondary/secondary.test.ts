@@ -17,11 +17,11 @@ import { ConfigRefused, FakeClock, PluginTest, records, until } from "../../plug
 import { upstreamAddress } from "../../upstream/config/address.ts";
 import type { Zone } from "../../zones/data/zone.ts";
 import { type TransferInOptions, transferIn } from "../../zones/transfer/transfer-in.ts";
-import { addressOf, apex, loaded, notify, Primary, serve, soa } from "./fixtures/primary.ts";
+import { addressOf, apex, loaded, notify, ScriptedPrimary, serve, soa } from "./fixtures/primary.ts";
 import secondary from "./index.ts";
 
 test("a zone is transferred, refreshed after its time and after NOTIFY, and changes alone are taken", async () => {
-  await using primary = await Primary.start();
+  await using primary = await ScriptedPrimary.start();
   primary.serve(soa(1), "www.example.org. 60 IN A 192.0.2.1");
   const running = serve(primary);
   await running.start();
@@ -56,7 +56,7 @@ function ring(name: string): PlacedPlugin {
 }
 
 test("with a key, a transfer that is not signed is not taken, and neither is a NOTIFY", async () => {
-  await using primary = await Primary.start();
+  await using primary = await ScriptedPrimary.start();
   primary.serve(soa(1), "www.example.org. 60 IN A 192.0.2.1");
   const running = PluginTest.of(
     secondary,
@@ -97,7 +97,7 @@ test("a key that the server block does not have ends the start", async () => {
 });
 
 test("until the first transfer queries fail, and primaries are asked again and again", async () => {
-  await using primary = await Primary.start();
+  await using primary = await ScriptedPrimary.start();
   primary.messages = () => [Rcode.REFUSED];
   const running = serve(primary);
   const starting = running.start();
@@ -173,7 +173,7 @@ for (const [title, messages, reason] of [
   // A large zone is compared with what comes in, a small one replaced.
   for (const size of [0, 5_200]) {
     test(`a primary that sends ${title} changes nothing in a zone of ${size + 3} records`, async () => {
-      await using primary = await Primary.start();
+      await using primary = await ScriptedPrimary.start();
       primary.messages = () => [
         [soa(1), ...records("example.org. 60 IN NS a.", "www.example.org. 60 IN A 192.0.2.1")],
         ...hosts(size),
@@ -196,7 +196,7 @@ for (const [title, messages, reason] of [
 }
 
 test("changes that leave no NS records are followed by the whole zone", async () => {
-  await using primary = await Primary.start();
+  await using primary = await ScriptedPrimary.start();
   primary.serve(soa(5), "www.example.org. 60 IN A 192.0.2.1");
   const running = serve(primary);
   await running.start();
@@ -213,7 +213,7 @@ test("changes that leave no NS records are followed by the whole zone", async ()
 });
 
 test("a whole zone that resembles a large one is its difference, and another one is a zone of its own", async () => {
-  await using primary = await Primary.start();
+  await using primary = await ScriptedPrimary.start();
   const options: TransferInOptions = {
     apex,
     remote: upstreamAddress("127.0.0.1", primary.port) ?? assert.fail(),
@@ -260,7 +260,7 @@ test("a whole zone that resembles a large one is its difference, and another one
 });
 
 test("changes that do not fit are followed by the whole zone, and an older zone is not taken", async () => {
-  await using primary = await Primary.start();
+  await using primary = await ScriptedPrimary.start();
   primary.serve(soa(5), "www.example.org. 60 IN A 192.0.2.1");
   const running = serve(primary);
   await running.start();
@@ -285,7 +285,7 @@ test("changes that do not fit are followed by the whole zone, and an older zone 
 });
 
 test("steps that go back in time are not taken, whatever they end at", async () => {
-  await using primary = await Primary.start();
+  await using primary = await ScriptedPrimary.start();
   primary.serve(soa(5), "www.example.org. 60 IN A 192.0.2.1");
   const running = serve(primary);
   await running.start();
@@ -301,7 +301,7 @@ test("steps that go back in time are not taken, whatever they end at", async () 
 });
 
 test("each exchange has a guard of its own, and a transfer whose last message is not authenticated is not taken", async () => {
-  await using primary = await Primary.start();
+  await using primary = await ScriptedPrimary.start();
   primary.serve(soa(1), "www.example.org. 60 IN A 192.0.2.1");
   let isSettled = true;
   let guards = 0;
@@ -338,7 +338,7 @@ test("each exchange has a guard of its own, and a transfer whose last message is
 });
 
 test("a zone larger than max_size is not taken", async () => {
-  await using primary = await Primary.start();
+  await using primary = await ScriptedPrimary.start();
   const many = Array.from(
     { length: 12_000 },
     (_, index) => `name-with-a-long-label-${index}.example.org. 60 IN A 192.0.2.1`,
@@ -358,7 +358,7 @@ test("a zone larger than max_size is not taken", async () => {
 });
 
 test("without a primary the zone expires, and is served again when one is back", async () => {
-  await using primary = await Primary.start();
+  await using primary = await ScriptedPrimary.start();
   primary.serve(soa(1, { refresh: 600, retry: 600, expire: 500 }), "www.example.org. 60 IN A 192.0.2.1");
   const running = serve(primary);
   await running.start();
@@ -382,7 +382,7 @@ test("without a primary the zone expires, and is served again when one is back",
 test("a copy that could not be kept is kept when a primary was asked again", async () => {
   const folder = mkdtempSync(join(tmpdir(), "portolan-secondary-"));
   try {
-    await using primary = await Primary.start();
+    await using primary = await ScriptedPrimary.start();
     primary.serve(soa(1), "www.example.org. 60 IN A 192.0.2.1");
     // A folder in the place of the new file is in the way of anybody, root included.
     mkdirSync(join(folder, "example.org.zone.new"));
@@ -403,7 +403,7 @@ test("a copy that could not be kept is kept when a primary was asked again", asy
 test("a kept copy is served after a restart without any primary, until it expires", async () => {
   const folder = mkdtempSync(join(tmpdir(), "portolan-secondary-"));
   try {
-    const primary = await Primary.start();
+    const primary = await ScriptedPrimary.start();
     primary.serve(soa(1), "www.example.org. 60 IN A 192.0.2.1", "*.w.example.org. 60 IN TXT x");
     const first = serve(primary, ` directory ${folder}`);
     await first.start();

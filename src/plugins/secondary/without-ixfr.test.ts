@@ -2,13 +2,17 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { until } from "../../plugin/testing.ts";
-import { addressOf, loaded, notify, Primary, serve, soa } from "./fixtures/primary.ts";
+import { addressOf, loaded, notify, ScriptedPrimary, serve, soa } from "./fixtures/primary.ts";
 
 const AXFR = 252;
 const IXFR = 251;
 
 /** A zone of which `ixfr` is all that is said of its changes. */
-function serveWithout(primary: Primary, serial: number, ixfr: Primary["messages"] = () => []): void {
+function serveWithout(
+  primary: ScriptedPrimary,
+  serial: number,
+  ixfr: ScriptedPrimary["messages"] = () => [],
+): void {
   primary.serve(soa(serial), `www.example.org. 60 IN A 192.0.2.${serial}`);
   const { messages } = primary;
   primary.messages = (type, known) => (type === IXFR ? ixfr(type, known) : messages(type, known));
@@ -17,9 +21,9 @@ function serveWithout(primary: Primary, serial: number, ixfr: Primary["messages"
 for (const [title, ixfr] of [
   ["closes the connection at IXFR", () => []],
   ["answers IXFR with the serial that it is told of", (_type, known) => [[soa(known ?? 0)]]],
-] as const satisfies readonly (readonly [string, Primary["messages"]])[]) {
+] as const satisfies readonly (readonly [string, ScriptedPrimary["messages"]])[]) {
   test(`the zone of a primary that ${title} is read by AXFR when it changes`, async () => {
-    await using primary = await Primary.start();
+    await using primary = await ScriptedPrimary.start();
     serveWithout(primary, 1, ixfr);
     const running = serve(primary);
     await running.start();
@@ -43,7 +47,7 @@ for (const [title, ixfr] of [
 }
 
 test("a primary that fails at IXFR after it has worked is asked for its serial first, and then by AXFR", async () => {
-  await using primary = await Primary.start();
+  await using primary = await ScriptedPrimary.start();
   primary.serve(soa(1), "www.example.org. 60 IN A 192.0.2.1");
   const running = serve(primary);
   await running.start();
@@ -62,7 +66,7 @@ test("a primary that fails at IXFR after it has worked is asked for its serial f
 });
 
 test("a primary that does not say its serial is asked for changes", async () => {
-  await using primary = await Primary.start();
+  await using primary = await ScriptedPrimary.start();
   primary.serve(soa(1), "www.example.org. 60 IN A 192.0.2.1");
   const running = serve(primary);
   await running.start();
@@ -78,7 +82,7 @@ test("a primary that does not say its serial is asked for changes", async () => 
 });
 
 test("with axfr_only, a primary is never asked for changes", async () => {
-  await using primary = await Primary.start();
+  await using primary = await ScriptedPrimary.start();
   primary.serve(soa(1), "www.example.org. 60 IN A 192.0.2.1");
   const running = serve(primary, "axfr_only");
   await running.start();

@@ -9,7 +9,7 @@ import type {
 } from "../../expression/templates/template-value.ts";
 import { TextMap } from "../../expression/templates/template-value.ts";
 import { STRING, UNKNOWN } from "../../expression/values/types.ts";
-import type { Value } from "../../expression/values/values.ts";
+import type { ExpressionValue } from "../../expression/values/values.ts";
 import { queryFunctions } from "../../plugin/facts/query-environment.ts";
 import type { Query } from "../../plugin/index.ts";
 
@@ -31,7 +31,7 @@ export interface TemplateFacts {
   readonly class: number;
   readonly type: number;
   /** Values of `var`, in order. */
-  readonly variables: Value[];
+  readonly variables: ExpressionValue[];
 }
 
 const FUNCTIONS = queryFunctions((facts: TemplateFacts) => facts.query);
@@ -50,13 +50,13 @@ const WITH_GROUP = new Map([
     {
       parameters: [UNKNOWN],
       result: STRING,
-      call: ({ match }: TemplateFacts, key: Value) => groupOf(match, key),
+      call: ({ match }: TemplateFacts, key: ExpressionValue) => groupOf(match, key),
     },
   ],
 ] as const);
 
 /** A group by its number or its name; empty where there is none. */
-function groupOf({ groups, groupNumbers }: TemplateMatch, key: Value): string {
+function groupOf({ groups, groupNumbers }: TemplateMatch, key: ExpressionValue): string {
   if (typeof key === "number") return groups[key] ?? "";
   if (typeof key !== "string") return "";
   const number = groupNumbers.get(key) ?? (/^\d+$/.test(key) ? Number(key) : -1);

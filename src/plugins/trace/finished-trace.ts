@@ -2,7 +2,7 @@
 import { rcodeName, recordTypeName } from "../../dns/index.ts";
 import type { Outcome, Query, Random } from "../../plugin/index.ts";
 import type { TraceContext } from "../../plugin/message/trace-context.ts";
-import { type QuerySpans, reasonOf, type Span } from "./query-spans.ts";
+import { type QuerySpan, type QuerySpans, reasonOf } from "./query-spans.ts";
 import { isError } from "./sampling.ts";
 
 export interface FinishedTrace {
@@ -35,7 +35,7 @@ export interface QueryTags {
   readonly remote: string;
 }
 
-export interface ChildSpan extends Span {
+export interface ChildSpan extends QuerySpan {
   readonly id: string;
   readonly parentId: string;
 }

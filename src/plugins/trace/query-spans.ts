@@ -1,7 +1,7 @@
 /** The spans of one query: how long it stayed in which plugin, and what it waited for elsewhere. */
 import type { Clock, Outcome } from "../../plugin/index.ts";
 
-export interface Span {
+export interface QuerySpan {
   /** The plugin, or what was done. */
   readonly name: string;
   /** Place of the span that this one is a part of; -1 for the query itself. */
@@ -28,7 +28,7 @@ const MAX_ERROR_LENGTH = 200;
 const NO_SPAN = -1;
 
 export class QuerySpans {
-  readonly spans: Span[] = [];
+  readonly spans: QuerySpan[] = [];
   /** Whether it is sent whatever becomes of the query. */
   readonly isKept: boolean;
   readonly #clock: Clock;

@@ -20,7 +20,7 @@ import { datedDenials, plainDenials } from "./bare-denials.ts";
 import { type FolderReader, withConfFiles } from "./conf-files.ts";
 import { type DnsmasqSettings, readDnsmasqArguments } from "./dnsmasq-arguments.ts";
 import { DnsmasqProcess } from "./dnsmasq-process.ts";
-import { LocalNames, localNamesPlugin } from "./local-names.ts";
+import { DnsmasqLocalNames, localNamesPlugin } from "./local-names.ts";
 import { nannyArguments } from "./nanny-arguments.ts";
 import { nannyCorefile } from "./nanny-corefile.ts";
 import { QUERY_FILTER } from "./query-filter.ts";
@@ -66,7 +66,7 @@ export class DnsmasqNanny {
   readonly #process: DnsmasqProcess | undefined;
   readonly #folder: ConfigDirectory;
   #settings: DnsmasqSettings = readDnsmasqArguments([]);
-  #names = new LocalNames(this.#settings);
+  #names = new DnsmasqLocalNames(this.#settings);
   #caches: readonly CacheView[] = [];
   #reports: Timer | undefined;
   #inForce = "";
@@ -190,8 +190,8 @@ export class DnsmasqNanny {
       .map((address) => forwardAddress({ address, port: "" }));
   }
 
-  async #readNames(settings: DnsmasqSettings): Promise<LocalNames> {
-    const names = new LocalNames(settings);
+  async #readNames(settings: DnsmasqSettings): Promise<DnsmasqLocalNames> {
+    const names = new DnsmasqLocalNames(settings);
     for (const path of [...(settings.readsHosts ? ["/etc/hosts"] : []), ...settings.hostsFiles]) {
       try {
         for (const file of await hostsFilesAt(path)) await names.addFile(await readBoundedFile(file));

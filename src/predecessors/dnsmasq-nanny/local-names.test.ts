@@ -4,7 +4,7 @@ import { test } from "node:test";
 import { Rcode } from "../../dns/numbers.ts";
 import { answering, PluginTest, records } from "../../plugin/testing.ts";
 import { readDnsmasqArguments } from "./dnsmasq-arguments.ts";
-import { LocalNames, localNamesPlugin } from "./local-names.ts";
+import { DnsmasqLocalNames, localNamesPlugin } from "./local-names.ts";
 
 const SETTINGS = readDnsmasqArguments([
   "--local-ttl=7",
@@ -57,7 +57,7 @@ for (const [name, type, expected] of [
   ["1.2.0.192.in-addr.arpa.", "PTR", "asked"],
 ] as const) {
   test(`${name} ${type} is ${typeof expected === "object" ? expected.join(", ") : expected}`, async () => {
-    const names = new LocalNames(SETTINGS);
+    const names = new DnsmasqLocalNames(SETTINGS);
     await names.addFile(Buffer.from(HOSTS));
     const plugin = localNamesPlugin(
       () => names,
@@ -72,7 +72,7 @@ for (const [name, type, expected] of [
 }
 
 test("a name that is known exists, whatever servers say", async () => {
-  const names = new LocalNames(SETTINGS);
+  const names = new DnsmasqLocalNames(SETTINGS);
   await names.addFile(Buffer.from(HOSTS));
   const plugin = localNamesPlugin(
     () => names,

@@ -43,7 +43,7 @@ interface Hosts {
   readonly table: HostTable;
 }
 
-export class LocalNames {
+export class DnsmasqLocalNames {
   readonly #hosts: Hosts[] = [];
   readonly #rules = new Map<Name, Rule>();
   readonly #zones: ZoneList;
@@ -172,7 +172,7 @@ export class LocalNames {
  * @param started told of the caches behind it
  */
 export function localNamesPlugin(
-  current: () => LocalNames,
+  current: () => DnsmasqLocalNames,
   started: (caches: readonly CacheView[]) => void,
 ): PluginDefinition<unknown> {
   return definePlugin({

@@ -5,18 +5,13 @@ import { CNAME } from "../../dns/record-table.ts";
 import { RecordType } from "../../dns/type-names.ts";
 import { ClusterZone } from "../../kubernetes/answers/cluster-zone.ts";
 import { kubeDnsAuthority } from "../../kubernetes/answers/kube-dns-answers.ts";
+import type { NodePlace } from "../../kubernetes/api/client/node-place.ts";
 import { serviceKey } from "../../kubernetes/objects/names.ts";
 import type { ClusterStore } from "../../kubernetes/store/store.ts";
 import type { Clock } from "../../lib/time/clock.ts";
 import type { Next } from "../../plugin/chain/handler.ts";
 import type { Outcome } from "../../plugin/query/outcome.ts";
 import type { Query } from "../../plugin/query/query.ts";
-
-/** Where the nodes of this cluster are. */
-export interface NodePlace {
-  readonly zone: string;
-  readonly region: string;
-}
 
 export interface FederationOptions {
   readonly domain: Name;

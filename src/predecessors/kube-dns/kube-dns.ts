@@ -1,6 +1,7 @@
 /** kube-dns: the names of a cluster, and the way to all other names (docs/spec/kube-dns.md#kube-dns). */
 import type { Name } from "../../dns/name.ts";
 import type { ClusterView } from "../../kubernetes/answers/cluster-view.ts";
+import type { NodePlace } from "../../kubernetes/api/client/node-place.ts";
 import { readTextFile } from "../../lib/files/bounded-file.ts";
 import type { ProcessLog } from "../../lib/logging/log.ts";
 import { MetricsRegistry } from "../../lib/metrics/metrics.ts";
@@ -13,7 +14,7 @@ import { forwardAddress, type HostResolver, resolveServers } from "../server-add
 import { cachePage } from "./cache-page.ts";
 import { EMPTY_KUBE_DNS_CONFIG, type KubeDnsConfig } from "./config-map.ts";
 import type { ConfigSource } from "./config-updates.ts";
-import { Federation, type NodePlace } from "./federation.ts";
+import { Federation } from "./federation.ts";
 import { frontPlugin } from "./front-plugin.ts";
 import { kubeDnsCorefile } from "./kube-dns-corefile.ts";
 import { SkydnsMetrics } from "./skydns-metrics.ts";

@@ -1,10 +1,10 @@
 /** kube-dns's ConfigMap as a Corefile (docs/spec/kube-dns.md#installers), and what its users will notice. */
-import { type Line, line, textOf } from "../../corefile/history/line.ts";
+import { type CorefileLine, line, textOf } from "../../corefile/history/line.ts";
 import type { KubeDnsConfig } from "../kube-dns/config-map.ts";
 import type { Migrated, Notice } from "./notice.ts";
 import { TODAY } from "./versions.ts";
 
-export interface KubeDnsOptions {
+export interface KubeDnsMigrationOptions {
   /** Without final dot. */
   readonly domain: string;
   /** Keep `*` in names working. */
@@ -15,7 +15,10 @@ export interface KubeDnsOptions {
  * A Corefile that answers as kube-dns did with that configuration, as far as it can. Names of stub servers are taken over:
  * `forward` looks them up at the start.
  */
-export function fromKubeDns(config: KubeDnsConfig, { domain, wildcards = false }: KubeDnsOptions): Migrated {
+export function fromKubeDns(
+  config: KubeDnsConfig,
+  { domain, wildcards = false }: KubeDnsMigrationOptions,
+): Migrated {
   const reverse = ["in-addr.arpa", "ip6.arpa"];
   const upstreams =
     config.upstreamNameservers.length === 0 ? ["/etc/resolv.conf"] : config.upstreamNameservers;
@@ -62,7 +65,7 @@ function serverless(stub: string): Notice {
   return { severity: "changed", plugin: "forward", version: TODAY, notes };
 }
 
-function federations({ federations: all }: KubeDnsConfig, domain: string): Line[] {
+function federations({ federations: all }: KubeDnsConfig, domain: string): CorefileLine[] {
   if (all.size === 0) return [];
   return [
     line(
@@ -72,7 +75,7 @@ function federations({ federations: all }: KubeDnsConfig, domain: string): Line[
   ];
 }
 
-function block(key: string, lines: readonly Line[]): string {
+function block(key: string, lines: readonly CorefileLine[]): string {
   return `${textOf({ words: [key], block: lines })}\n`;
 }
 

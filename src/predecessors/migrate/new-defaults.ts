@@ -1,5 +1,5 @@
 /** What later versions of CoreDNS put into the Corefile of clusters (docs/spec/kube-dns.md#installers). */
-import { type Line, line } from "../../corefile/history/line.ts";
+import { type CorefileLine, line } from "../../corefile/history/line.ts";
 import type { Directive, ServerBlock } from "../../corefile/tree.ts";
 
 export interface NewDefault {
@@ -7,7 +7,7 @@ export interface NewDefault {
   readonly plugin: string;
   readonly option?: string;
   /** What it is added to: a server block, or the directive of that name. */
-  readonly line: Line;
+  readonly line: CorefileLine;
   /** Whether a server block is to have it. */
   readonly wants: (block: ServerBlock) => boolean;
 }

@@ -1,10 +1,10 @@
 /** What a migration has to say of one word of a Corefile. */
 import type { Span } from "../../corefile/diagnostic.ts";
 
-export type Severity = "deprecated" | "ignored" | "removed" | "newdefault" | "unsupported" | "changed";
+export type NoticeSeverity = "deprecated" | "ignored" | "removed" | "newdefault" | "unsupported" | "changed";
 
 export interface Notice {
-  readonly severity: Severity;
+  readonly severity: NoticeSeverity;
   readonly plugin: string;
   readonly option?: string;
   /** The version of CoreDNS with which it came. */

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { readKubeDnsConfig } from "../kube-dns/config-map.ts";
-import { renderCorefile, TemplateError } from "./corefile-template.ts";
+import { CorefileTemplateError, renderCorefile } from "./corefile-template.ts";
 
 const TEMPLATE = `.:53 {
     bind __PILLAR__LOCAL__DNS__ __PILLAR__DNS__SERVER__
@@ -50,7 +50,7 @@ test("a template with another block has its word replaced, and says so", () => {
 
 test("what leads to no Corefile is refused", () => {
   const named = readKubeDnsConfig({ stubDomains: '{"acme.local":["ns.acme.example"]}' });
-  assert.throws(() => renderCorefile(TEMPLATE, { ...values, config: named }), TemplateError);
+  assert.throws(() => renderCorefile(TEMPLATE, { ...values, config: named }), CorefileTemplateError);
   const none = readKubeDnsConfig({});
   assert.throws(
     () => renderCorefile(TEMPLATE, { ...values, config: none, clusterDns: undefined }),

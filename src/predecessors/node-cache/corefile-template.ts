@@ -26,7 +26,7 @@ const FORCED_UPSTREAM =
   /^([ \t]*)forward[ \t]+\.[ \t]+__PILLAR__UPSTREAM__SERVERS__[ \t]*\{\s*force_tcp\s*\}[ \t]*$/m;
 
 /** A configuration that no Corefile can be made of. */
-export class TemplateError extends Error {
+export class CorefileTemplateError extends Error {
   override readonly name = "TemplateError";
 }
 
@@ -44,14 +44,16 @@ export function renderCorefile(template: string, values: TemplateValues): Render
   text = text.replaceAll(UPSTREAM, upstreams.length > 0 ? upstreams.join(" ") : "/etc/resolv.conf");
   if (text.includes(CLUSTER_DNS)) {
     if (clusterDns === undefined)
-      throw new TemplateError("the address of the cluster's DNS service is not known: see -upstreamsvc");
+      throw new CorefileTemplateError(
+        "the address of the cluster's DNS service is not known: see -upstreamsvc",
+      );
     text = text.replaceAll(CLUSTER_DNS, clusterDns);
   }
   const local = localAddresses.join(" ");
   text = text.replaceAll(LOCAL_DNS, local).replaceAll(DNS_SERVER, "");
   for (const [domain, servers] of config.stubDomains) {
     const addresses = servers.map((server) => addressOf(server, `stubDomains ${domain}`));
-    if (addresses.length === 0) throw new TemplateError(`stubDomains ${domain}: no server`);
+    if (addresses.length === 0) throw new CorefileTemplateError(`stubDomains ${domain}: no server`);
     text = `${text.trimEnd()}\n${stubBlock(domain, port, local, addresses)}`;
   }
   return { text, warnings };
@@ -71,6 +73,6 @@ function stubBlock(domain: string, port: number, local: string, servers: readonl
 
 function addressOf(server: string, key: string): string {
   const split = splitServer(server);
-  if (split === undefined) throw new TemplateError(`${key}: '${server}' is not an address`);
+  if (split === undefined) throw new CorefileTemplateError(`${key}: '${server}' is not an address`);
   return forwardAddress(split);
 }

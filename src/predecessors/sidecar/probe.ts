@@ -24,7 +24,7 @@ export interface ProbeOptions {
   readonly ask: AskOnce;
 }
 
-export class Probe {
+export class SidecarProbe {
   readonly #options: ProbeOptions;
   readonly #latency: HistogramSlot;
   readonly #errors: CounterSlot;

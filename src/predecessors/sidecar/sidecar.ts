@@ -6,7 +6,7 @@ import type { Random } from "../../plugin/contract/site.ts";
 import { type AskOnce, askOnceWith } from "../ask-once.ts";
 import { HttpPages, type Page } from "../http-pages.ts";
 import { DnsmasqMetrics } from "./dnsmasq-metrics.ts";
-import { Probe } from "./probe.ts";
+import { SidecarProbe } from "./probe.ts";
 import type { ProbeSpec } from "./probe-spec.ts";
 
 export interface SidecarOptions {
@@ -27,7 +27,7 @@ export interface SidecarOptions {
 export class Sidecar {
   readonly metrics = new MetricsRegistry();
   readonly #options: SidecarOptions;
-  readonly #probes: readonly Probe[];
+  readonly #probes: readonly SidecarProbe[];
   readonly #dnsmasq: DnsmasqMetrics;
   readonly #pages: HttpPages;
 
@@ -36,7 +36,7 @@ export class Sidecar {
     const ask = options.ask ?? askOnceWith(clock);
     const common = { metrics: this.metrics, namespace, clock, random, ask };
     this.#options = options;
-    this.#probes = options.probes.map((spec) => new Probe({ ...common, spec }));
+    this.#probes = options.probes.map((spec) => new SidecarProbe({ ...common, spec }));
     this.#dnsmasq = new DnsmasqMetrics({
       ...common,
       server: options.dnsmasq,

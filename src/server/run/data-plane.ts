@@ -85,7 +85,7 @@ export class DataPlane {
     this.#options = options;
     this.#stream = new QueryStream(options.clock);
     const { log } = options;
-    const onError = (error: unknown): void => log.error(messageOf(error));
+    const onError = (error: unknown): void => log.error(configurationMessage(error));
     const clock = new GuardedClock(options.clock, onError);
     this.#listeners = new ListenerPool({
       clock,
@@ -278,7 +278,7 @@ export class DataPlane {
       .then(() => nextTurn())
       .then(() => this.#releaseMemory())
       .then(() => this.#options.onReplaced?.())
-      .catch((error: unknown) => this.#options.log.error(messageOf(error)));
+      .catch((error: unknown) => this.#options.log.error(configurationMessage(error)));
   }
 
   /**
@@ -356,7 +356,7 @@ function fastestUdpOf(log: ProcessLog, plane: number): () => Promise<UdpListen> 
 /** One thread has the HTTP endpoints; it shows the numbers of all. */
 const NO_HTTP: HttpService = { serve: async () => ({ host: "", port: 0 }) };
 
-export function messageOf(error: unknown): string {
+export function configurationMessage(error: unknown): string {
   if (error instanceof ConfigurationError) return `\n${error.message}`;
   return error instanceof Error ? error.message : String(error);
 }

@@ -4,7 +4,7 @@
  */
 import type { IncomingMessage, Server, ServerResponse } from "node:http";
 import { type AddressInfo, Server as NetServer, type Socket } from "node:net";
-import type { Place } from "../../lib/collections/linked-list.ts";
+import type { ListPlace } from "../../lib/collections/linked-list.ts";
 import { nodeHttp } from "../../lib/files/node-modules.ts";
 import type { IdentityHolder } from "../../lib/files/server-identity.ts";
 import { parseScopedIpAddress } from "../../lib/net/ip-address.ts";
@@ -340,7 +340,7 @@ class HttpSocket {
 }
 
 class HttpConnection implements BudgetedConnection {
-  budgetPlace: Place<BudgetedConnection> | undefined;
+  budgetPlace: ListPlace<BudgetedConnection> | undefined;
   /** Their number is their bound. */
   readonly octets = 0;
   awaitsAnswers = false;

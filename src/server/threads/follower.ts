@@ -6,7 +6,12 @@ import { MetricsRegistry } from "../../lib/metrics/metrics.ts";
 import type { ServerControl } from "../../plugin/contract/site.ts";
 import type { Configuration, CorefileSource } from "../configuration/configuration.ts";
 import { catchStrayFaults, type FaultSource } from "../configuration/stray-faults.ts";
-import { DataPlane, type DataPlaneOptions, messageOf, type PreparedGeneration } from "../run/data-plane.ts";
+import {
+  configurationMessage,
+  DataPlane,
+  type DataPlaneOptions,
+  type PreparedGeneration,
+} from "../run/data-plane.ts";
 import { ReceivingFeeds } from "./feed.ts";
 import type { FollowerRequest, FromFollower, LastWords, ToFollower } from "./protocol.ts";
 
@@ -111,7 +116,9 @@ class Follower {
     // Counting must not wait for a plugin that takes its time to start.
     if (request.kind === "measure") {
       answer(
-        this.#metrics.snapshot((error) => this.#log.error(`metrics are incomplete: ${messageOf(error)}`)),
+        this.#metrics.snapshot((error) =>
+          this.#log.error(`metrics are incomplete: ${configurationMessage(error)}`),
+        ),
       );
       return;
     }
@@ -124,7 +131,7 @@ class Follower {
     this.#turn = this.#turn.then(() =>
       this.#do(request).then(
         (value) => answer(value),
-        (error: unknown) => answer(undefined, messageOf(error)),
+        (error: unknown) => answer(undefined, configurationMessage(error)),
       ),
     );
     if (request.kind === "commit") this.#committed = this.#turn;
@@ -204,7 +211,7 @@ class Follower {
     try {
       this.#feeds.get(generation)?.deliver(messages);
     } catch (error) {
-      this.#log.error(messageOf(error));
+      this.#log.error(configurationMessage(error));
     }
   }
 

@@ -3,12 +3,12 @@ import { GatheredOctets } from "../../lib/collections/gathered-octets.ts";
 import type { QuicStream, QuicStreamUser } from "../../quic/quic.ts";
 import { MAX_BODY } from "../http-queries.ts";
 import {
-  FrameReader,
-  type FrameUser,
   frame,
   H2_FRAMES,
   H3Code,
   H3Frame,
+  Http3FrameReader,
+  type Http3FrameUser,
   readVarint,
   varint,
 } from "./h3-frames.ts";
@@ -77,7 +77,7 @@ class PeerStream implements QuicStreamUser {
   readonly #connection: H3Connection;
   #head: Uint8Array = NO_OCTETS;
   #type: number | undefined;
-  #frames: FrameReader | undefined;
+  #frames: Http3FrameReader | undefined;
   /** The next octet goes on with an instruction of QPACK. */
   #isInInstruction = false;
 
@@ -115,7 +115,7 @@ class PeerStream implements QuicStreamUser {
       this.#connection.violate(H3Code.STREAM_CREATION_ERROR, "no stream of this type expected");
       return false;
     }
-    if (type === StreamType.CONTROL) this.#frames = new FrameReader(new ControlFrames(this.#connection));
+    if (type === StreamType.CONTROL) this.#frames = new Http3FrameReader(new ControlFrames(this.#connection));
     return true;
   }
 
@@ -148,7 +148,7 @@ class PeerStream implements QuicStreamUser {
 }
 
 /** What a client says of its connection: settings first, and nothing of it changes what we do. */
-class ControlFrames implements FrameUser {
+class ControlFrames implements Http3FrameUser {
   readonly #connection: H3Connection;
   #hasSettings = false;
 
@@ -183,13 +183,13 @@ class ControlFrames implements FrameUser {
 }
 
 /** One request. */
-class H3Request implements ServedStream, FrameUser {
+class H3Request implements ServedStream, Http3FrameUser {
   readonly stream: QuicStream;
   readonly since: number;
   isAsked = false;
   readonly #connection: H3Connection;
   readonly #home: ConnectionHome;
-  readonly #frames = new FrameReader(this);
+  readonly #frames = new Http3FrameReader(this);
   /** What has come of the header, and after that of the body. */
   #gathered = new GatheredOctets();
   #held = 0;

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { FrameReader, frame, readVarint, varint } from "./h3-frames.ts";
+import { frame, Http3FrameReader, readVarint, varint } from "./h3-frames.ts";
 
 for (const [value, length] of [
   [0, 1],
@@ -27,7 +27,7 @@ for (const size of [1, 2, 3, 7, 1000]) {
     const payload = new Uint8Array(100).fill(9);
     const octets = Buffer.concat([frame(1, payload), frame(0x21, new Uint8Array()), frame(0, payload)]);
     const found: [type: number, length: number, octets: number, ended: boolean][] = [];
-    const reader = new FrameReader({
+    const reader = new Http3FrameReader({
       begin(type, length) {
         found.push([type, length, 0, false]);
         return true;

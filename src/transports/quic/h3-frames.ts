@@ -34,21 +34,21 @@ export const H3Code = {
 } as const;
 
 /** What a frame brings. Payloads come in the pieces in which they arrive. */
-export interface FrameUser {
+export interface Http3FrameUser {
   /** @returns false to hear no more */
   begin(type: number, length: number): boolean;
   payload(octets: Uint8Array, isEnd: boolean): boolean;
 }
 
 /** Takes a stream apart into frames, whatever pieces it comes in. */
-export class FrameReader {
-  readonly #user: FrameUser;
+export class Http3FrameReader {
+  readonly #user: Http3FrameUser;
   #head = new Uint8Array(16);
   #headLength = 0;
   #left = 0;
   #isInPayload = false;
 
-  constructor(user: FrameUser) {
+  constructor(user: Http3FrameUser) {
     this.#user = user;
   }
 

@@ -1,5 +1,5 @@
 /** What connections of all protocols over QUIC have in common on the server's side. */
-import type { Place } from "../../lib/collections/linked-list.ts";
+import type { ListPlace } from "../../lib/collections/linked-list.ts";
 import type {
   QuicClosed,
   QuicConnection,
@@ -46,7 +46,7 @@ export interface ServedStream extends QuicStreamUser {
 }
 
 export abstract class ServedConnection implements QuicConnectionUser, BudgetedConnection {
-  budgetPlace: Place<BudgetedConnection> | undefined;
+  budgetPlace: ListPlace<BudgetedConnection> | undefined;
   /** Their number is their bound. */
   readonly octets = 0;
   readonly number: number;

@@ -6,8 +6,8 @@ import { RecordType } from "../../dns/type-names.ts";
 import { FakeClock } from "../../lib/time/clock.ts";
 import { ExchangeError } from "../exchange/exchange-error.ts";
 import {
-  type Asked,
   type Script,
+  type ScriptedQuestion,
   ScriptedServer,
   SILENT,
   startDeafListener,
@@ -55,7 +55,7 @@ async function fault(stream: AsyncGenerator<Uint8Array, void, undefined>): Promi
   return assert.fail("it did not fail");
 }
 
-const send = (asked: Asked, count: number): void => {
+const send = (asked: ScriptedQuestion, count: number): void => {
   for (let n = 0; n < count; n++) asked.answer({ answer: [`n${n}.example. 60 IN A 192.0.2.1`] });
 };
 

@@ -7,10 +7,10 @@ import { TimeoutWheel } from "../../lib/time/timeout-wheel.ts";
 import type { ExchangeError } from "../exchange/exchange-error.ts";
 import { UpstreamMetrics } from "../exchange/upstream-metrics.ts";
 import {
-  type Asked,
   frame,
   HONEST,
   type Script,
+  type ScriptedQuestion,
   ScriptedServer,
   SILENT,
   startDeafListener,
@@ -119,7 +119,7 @@ describe("TCP exchange", () => {
     });
     const bench = new Bench({ remote: server.address });
     assertAnswered(await bench.ask());
-    const together: Asked[] = [];
+    const together: ScriptedQuestion[] = [];
     server.script = (asked) => {
       together.push(asked);
       if (together.length < 9) return;
@@ -147,7 +147,7 @@ describe("TCP exchange", () => {
   });
 
   describe("a connection that its peer closed", () => {
-    const endings: Readonly<Record<string, (asked: Asked | undefined) => void>> = {
+    const endings: Readonly<Record<string, (asked: ScriptedQuestion | undefined) => void>> = {
       "in good order": (asked) => asked?.socket?.end(),
       "by reset": (asked) => asked?.socket?.resetAndDestroy(),
     };

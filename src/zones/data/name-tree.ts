@@ -37,7 +37,7 @@ const PORTION = 500;
 /** Label lists of a name: at most 127 labels. */
 const path = new Int32Array(128);
 
-export class NameTree {
+export class ZoneTree {
   readonly #heap: OctetHeap;
   #nodes = int32(8 * FIELDS);
   #slots = int32(16);
@@ -342,8 +342,8 @@ export class NameTree {
   }
 
   /** The same nodes under the same numbers, and room for an eighth more. In portions. */
-  async copy(heap: OctetHeap, pause: () => Promise<void>): Promise<NameTree> {
-    const copy = new NameTree(heap);
+  async copy(heap: OctetHeap, pause: () => Promise<void>): Promise<ZoneTree> {
+    const copy = new ZoneTree(heap);
     copy.#nodes = await copied(this.#nodes, this.#used * FIELDS, int32, pause);
     const slots = this.#slots.length;
     if (this.#count * 4 + this.#count / 2 > slots * 3) {

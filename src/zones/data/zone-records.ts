@@ -5,7 +5,7 @@
 import { MAX_NAME_OCTETS, Name } from "../../dns/name.ts";
 import { FOLD, octetAt, readU16, writeU16 } from "../../dns/octets.ts";
 import { RecordType } from "../../dns/type-names.ts";
-import { APEX, NameTree, NO_NODE } from "./name-tree.ts";
+import { APEX, NO_NODE, ZoneTree } from "./name-tree.ts";
 import { discard, OctetHeap } from "./octet-heap.ts";
 import { EMPTY, Side, type SideNumber } from "./pending-nodes.ts";
 import { areSameData } from "./rdata-names.ts";
@@ -33,14 +33,14 @@ export class ZoneRecords extends RrsetTable {
   /** The apex in lower case. */
   readonly apex: Name;
   readonly heap: OctetHeap;
-  readonly names: NameTree;
+  readonly names: ZoneTree;
   #recordCount = 0;
   /** While a change is pending, of the state before it. */
   #countBefore = 0;
   readonly #incoming = new Uint8Array(MAX_RRSET_OCTETS);
   readonly #starts = new Uint8Array(128);
 
-  constructor(apex: Name, heap: OctetHeap = new OctetHeap(), names: NameTree = new NameTree(heap)) {
+  constructor(apex: Name, heap: OctetHeap = new OctetHeap(), names: ZoneTree = new ZoneTree(heap)) {
     super();
     this.apex = apex.toLowerCase();
     this.heap = heap;

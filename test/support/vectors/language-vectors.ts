@@ -4,7 +4,13 @@ import { join } from "node:path";
 import { encodeMessage } from "../../../src/dns/message.ts";
 import { Name } from "../../../src/dns/name.ts";
 import { Flag } from "../../../src/dns/numbers.ts";
-import { Callable, Float, isInteger, isList, type Value } from "../../../src/expression/values/values.ts";
+import {
+  Callable,
+  type ExpressionValue,
+  Float,
+  isInteger,
+  isList,
+} from "../../../src/expression/values/values.ts";
 import { parseScopedIpAddress } from "../../../src/lib/net/ip-address.ts";
 import { type Endpoint, FixedEndpoint } from "../../../src/plugin/message/endpoint.ts";
 import { Query } from "../../../src/plugin/query/query.ts";
@@ -115,7 +121,7 @@ function endpointOf(text: string): Endpoint {
 }
 
 /** A value as the vectors write it, without the types of Go. */
-export function encodeValue(value: Value): EncodedValue {
+export function encodeValue(value: ExpressionValue): EncodedValue {
   if (value === null) return { t: "nil" };
   if (typeof value === "boolean") return { t: "bool", v: value };
   if (isInteger(value)) return { t: "int", v: typeof value === "bigint" ? String(value) : value };

@@ -1,5 +1,5 @@
 /** Where the API is and how to get in, from whatever source: the facts alone, nothing is opened or read here. */
-import { type Environment, proxyFor } from "./proxy.ts";
+import { type ProcessEnvironment, proxyFor } from "./proxy.ts";
 
 /** Octets in a file, which may change, or given once and for all. */
 export type Material = { readonly file: string } | { readonly content: Uint8Array };
@@ -73,7 +73,10 @@ const SERVICE_ACCOUNT_FOLDER = "/var/run/secrets/kubernetes.io/serviceaccount";
  * As every pod finds the API of its cluster. The files are read later, again and again: the token changes every hour.
  * @throws ClusterAccessError outside of a pod
  */
-export function inClusterAccess(environment: Environment, folder = SERVICE_ACCOUNT_FOLDER): ClusterAccess {
+export function inClusterAccess(
+  environment: ProcessEnvironment,
+  folder = SERVICE_ACCOUNT_FOLDER,
+): ClusterAccess {
   const { KUBERNETES_SERVICE_HOST: host = "", KUBERNETES_SERVICE_PORT: port = "" } = environment;
   if (host === "" || port === "") {
     throw new ClusterAccessError(
@@ -107,7 +110,7 @@ export interface EndpointTls {
 export function endpointAccess(
   urls: readonly string[],
   tls: EndpointTls | undefined,
-  environment: Environment,
+  environment: ProcessEnvironment,
 ): ClusterAccess {
   const servers = urls.map((url) => readServer(url, "endpoint"));
   return {

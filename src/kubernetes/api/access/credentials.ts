@@ -6,12 +6,12 @@ import type { CredentialSource, Material } from "./access.ts";
 import { CredentialError } from "./api-error.ts";
 import type { Credential, Credentials } from "./credential.ts";
 import { ExecCredentials } from "./exec-credentials.ts";
-import type { Environment } from "./proxy.ts";
+import type { ProcessEnvironment } from "./proxy.ts";
 
 export function makeCredentials(
   source: CredentialSource,
   clock: Clock,
-  environment: Environment,
+  environment: ProcessEnvironment,
 ): Credentials {
   switch (source.kind) {
     case "none":

@@ -5,7 +5,7 @@ import { member, textMember } from "../../objects/json.ts";
 import type { ExecSettings } from "./access.ts";
 import { CredentialError, errorText } from "./api-error.ts";
 import type { Credential, Credentials } from "./credential.ts";
-import type { Environment } from "./proxy.ts";
+import type { ProcessEnvironment } from "./proxy.ts";
 
 const TIMEOUT_MS = 60_000;
 const MAX_OUTPUT = 1024 * 1024;
@@ -13,13 +13,13 @@ const MAX_OUTPUT = 1024 * 1024;
 export class ExecCredentials implements Credentials {
   readonly #settings: ExecSettings;
   readonly #clock: Clock;
-  readonly #environment: Environment;
+  readonly #environment: ProcessEnvironment;
   #current: Credential | undefined;
   /** Unix time in milliseconds; Infinity where the program names none. */
   #expiresAt = 0;
   #running: Promise<Credential> | undefined;
 
-  constructor(settings: ExecSettings, clock: Clock, environment: Environment) {
+  constructor(settings: ExecSettings, clock: Clock, environment: ProcessEnvironment) {
     this.#settings = settings;
     this.#clock = clock;
     this.#environment = environment;

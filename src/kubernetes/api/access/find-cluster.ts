@@ -7,7 +7,7 @@ import { type ClusterAccess, ClusterAccessError, endpointAccess, inClusterAccess
 import { parseKubeconfig } from "./kubeconfig.ts";
 
 /** The options that say where the API is. */
-export interface AccessOptions {
+export interface ClusterAccessOptions {
   readonly endpoint: { readonly url: readonly string[] } | undefined;
   readonly tls: { readonly cert: string; readonly key: string; readonly cacert: string } | undefined;
   readonly kubeconfig: { readonly file: string; readonly context: string | undefined } | undefined;
@@ -20,7 +20,7 @@ export interface AccessOptions {
  * @throws SetupError where that leads to no cluster
  */
 export async function findCluster(
-  { kubeconfig, endpoint, tls, kube_dns: isKubeDns = false }: AccessOptions,
+  { kubeconfig, endpoint, tls, kube_dns: isKubeDns = false }: ClusterAccessOptions,
   { machine: { environment } }: Pick<Site, "machine">,
 ): Promise<ClusterAccess> {
   try {

@@ -11,14 +11,14 @@ import {
   readServer,
   type TlsSettings,
 } from "./access.ts";
-import { type Environment, proxyFor } from "./proxy.ts";
+import { type ProcessEnvironment, proxyFor } from "./proxy.ts";
 
 /** @throws ClusterAccessError with the file and what is wrong in it */
 export function parseKubeconfig(
   text: string,
   file: string,
   context: string | undefined,
-  environment: Environment,
+  environment: ProcessEnvironment,
 ): ClusterAccess {
   return new KubeconfigReader(text, file, environment).read(context);
 }
@@ -31,10 +31,10 @@ const EXEC_VERSIONS = ["client.authentication.k8s.io/v1", "client.authentication
 class KubeconfigReader {
   readonly #origin: string;
   readonly #folder: string;
-  readonly #environment: Environment;
+  readonly #environment: ProcessEnvironment;
   readonly #config: JsonObject;
 
-  constructor(text: string, file: string, environment: Environment) {
+  constructor(text: string, file: string, environment: ProcessEnvironment) {
     this.#origin = `kubeconfig ${file}`;
     this.#folder = dirname(file);
     this.#environment = environment;

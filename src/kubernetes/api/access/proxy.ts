@@ -3,10 +3,10 @@ import { parseIpAddress } from "../../../lib/net/ip-address.ts";
 import { PrefixSet, parseIpPrefix } from "../../../lib/net/prefix-set.ts";
 
 /** The variables of a process. */
-export type Environment = Readonly<Record<string, string | undefined>>;
+export type ProcessEnvironment = Readonly<Record<string, string | undefined>>;
 
 /** The proxy for a URL by `HTTPS_PROXY`, `HTTP_PROXY` and `NO_PROXY` in either case; undefined for a direct connection. */
-export function proxyFor(server: string, environment: Environment): string | undefined {
+export function proxyFor(server: string, environment: ProcessEnvironment): string | undefined {
   const url = new URL(server);
   const scheme = url.protocol.slice(0, -1);
   const proxy = environment[`${scheme.toUpperCase()}_PROXY`] || environment[`${scheme}_proxy`] || "";

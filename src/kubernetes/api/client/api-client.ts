@@ -8,7 +8,7 @@ import type { ClusterAccess, Material } from "../access/access.ts";
 import { ApiConnectionError, CredentialError } from "../access/api-error.ts";
 import type { Credential, Credentials } from "../access/credential.ts";
 import { CachedFile, makeCredentials } from "../access/credentials.ts";
-import type { Environment } from "../access/proxy.ts";
+import type { ProcessEnvironment } from "../access/proxy.ts";
 import { type AnswerHead, ApiExchange } from "./api-exchange.ts";
 import type { ApiMetrics } from "./api-metrics.ts";
 import { decodeFailure } from "./codec.ts";
@@ -20,7 +20,7 @@ import { RequestLimiter, type RequestLimits } from "./request-limiter.ts";
 export interface ApiClientOptions {
   readonly access: ClusterAccess;
   readonly clock: Clock;
-  readonly environment: Environment;
+  readonly environment: ProcessEnvironment;
   readonly limits: RequestLimits;
   readonly metrics: ApiMetrics;
   readonly userAgent: string;

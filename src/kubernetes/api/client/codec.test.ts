@@ -8,7 +8,7 @@ import {
 } from "../../../../test/support/kubernetes-api/protobuf.ts";
 import { member, textMember } from "../../objects/json.ts";
 import { ApiContentError, ApiStatusError } from "../access/api-error.ts";
-import { decodeEvent, decodeFailure, decodePage, type Format, formatOf } from "./codec.ts";
+import { decodeEvent, decodeFailure, decodePage, formatOf, type ObjectFormat } from "./codec.ts";
 import { BodyReader, FrameSplitter } from "./frames.ts";
 import { RESOURCES } from "./resource.ts";
 
@@ -93,7 +93,7 @@ describe("objects", () => {
       metadata: { resourceVersion: "9", continue: "x" },
       items: [service],
     };
-    const forms: [Format, Uint8Array][] = [
+    const forms: [ObjectFormat, Uint8Array][] = [
       ["json", Buffer.from(JSON.stringify(list))],
       ["protobuf", encodeList(list, "Service")],
     ];
@@ -108,7 +108,7 @@ describe("objects", () => {
   });
 
   it("never do more harm than an error of their own", () => {
-    const read = (octets: Uint8Array, format: Format) => {
+    const read = (octets: Uint8Array, format: ObjectFormat) => {
       for (const decode of [decodeEvent, decodePage]) {
         try {
           const decoded = decode(octets, format, services);
@@ -125,7 +125,11 @@ describe("objects", () => {
       return copy;
     });
     fc.assert(
-      fc.property(fc.oneof(fc.uint8Array(), damaged), fc.constantFrom<Format>("json", "protobuf"), read),
+      fc.property(
+        fc.oneof(fc.uint8Array(), damaged),
+        fc.constantFrom<ObjectFormat>("json", "protobuf"),
+        read,
+      ),
     );
     fc.assert(fc.property(fc.json(), (text) => read(Buffer.from(text), "json")));
   });
@@ -170,7 +174,7 @@ describe("failures", () => {
   });
 });
 
-function frame(content: Uint8Array, format: Format): Buffer {
+function frame(content: Uint8Array, format: ObjectFormat): Buffer {
   if (format === "json") return Buffer.concat([content, Buffer.from("\n")]);
   const length = Buffer.alloc(4);
   length.writeUInt32BE(content.length);

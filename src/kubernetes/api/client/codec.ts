@@ -11,11 +11,11 @@ import {
 } from "../protobuf/kubernetes-pb.ts";
 import type { DirectlyRead } from "../protobuf/read-directly.ts";
 import { EventFrame } from "../protobuf/read-event.ts";
-import { type Message, MessageReader, ProtobufError } from "../protobuf/read-message.ts";
+import { MessageReader, ProtobufError, type ProtobufMessage } from "../protobuf/read-message.ts";
 import { TextPool } from "../protobuf/text-pool.ts";
 import type { Resource } from "./resource.ts";
 
-export type Format = "json" | "protobuf";
+export type ObjectFormat = "json" | "protobuf";
 
 export interface ObjectPage {
   readonly resourceVersion: string;
@@ -41,7 +41,7 @@ export function acceptHeader({ protobuf }: Resource<WatchedKind>): string {
 }
 
 /** @throws ApiContentError for a form that nobody asked for, such as the page of a proxy */
-export function formatOf(contentType: string): Format {
+export function formatOf(contentType: string): ObjectFormat {
   const [type = ""] = contentType.split(";");
   if (type.trim() === PROTOBUF) return "protobuf";
   if (type.trim() === "application/json") return "json";
@@ -57,7 +57,7 @@ export function formatOf(contentType: string): Format {
  */
 export function decodePage(
   octets: Uint8Array,
-  format: Format,
+  format: ObjectFormat,
   resource: Resource<WatchedKind>,
   texts: TextPool = new TextPool(),
 ): ObjectPage {
@@ -89,7 +89,7 @@ export function decodePage(
  */
 export function decodeEvent<K extends WatchedKind>(
   frame: Uint8Array,
-  format: Format,
+  format: ObjectFormat,
   resource: Resource<K>,
   texts: TextPool = new TextPool(),
 ): WatchEvent<K> {
@@ -187,7 +187,7 @@ function requireKind(kind: string, expected: string): void {
 
 const NO_ENVELOPE = "the answer is not protobuf of Kubernetes: it does not begin with k8s\\0";
 
-function readProtobuf(reader: MessageReader, octets: Uint8Array, texts: TextPool): Message {
+function readProtobuf(reader: MessageReader, octets: Uint8Array, texts: TextPool): ProtobufMessage {
   try {
     return reader.read(octets, texts);
   } catch (error) {

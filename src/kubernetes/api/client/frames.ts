@@ -4,7 +4,7 @@
  */
 import { readU32 } from "../../../dns/octets.ts";
 import { ApiContentError } from "../access/api-error.ts";
-import type { Format } from "./codec.ts";
+import type { ObjectFormat } from "./codec.ts";
 
 /** etcd takes no object larger than 1.5 MiB; JSON may be some times longer than what is stored. */
 const MAX_FRAME_SIZE = 32 * 1024 * 1024;
@@ -80,12 +80,12 @@ const NO_OCTETS = Buffer.alloc(0);
 
 /** Splits a watch into events: JSON by lines, protobuf by lengths of four octets. */
 export class FrameSplitter {
-  readonly #format: Format;
+  readonly #format: ObjectFormat;
   readonly #pending = new OctetQueue();
   /** How much of what is pending holds no end of a line. */
   #searched = 0;
 
-  constructor(format: Format) {
+  constructor(format: ObjectFormat) {
     this.#format = format;
   }
 

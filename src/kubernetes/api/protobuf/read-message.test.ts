@@ -10,7 +10,7 @@ import {
   ServiceSchema,
   UnknownSchema,
 } from "./kubernetes-pb.ts";
-import { type Message, MessageReader, ProtobufError } from "./read-message.ts";
+import { MessageReader, ProtobufError, type ProtobufMessage } from "./read-message.ts";
 import { TextPool } from "./text-pool.ts";
 
 const text = fc.oneof(
@@ -128,7 +128,7 @@ describe("a message", () => {
     });
     fc.assert(
       fc.property(fc.oneof(fc.uint8Array(), damaged), (octets) => {
-        let message: Message | undefined;
+        let message: ProtobufMessage | undefined;
         try {
           message = reader.read(octets, new TextPool());
         } catch (error) {

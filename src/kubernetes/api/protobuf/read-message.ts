@@ -11,7 +11,7 @@ export class ProtobufError extends Error {
   override readonly name = "ProtobufError";
 }
 
-export type Message = Readonly<Record<string, unknown>>;
+export type ProtobufMessage = Readonly<Record<string, unknown>>;
 
 /** What of messages, and of those within, is wanted. */
 export interface Wants {
@@ -38,13 +38,13 @@ export class MessageReader {
   }
 
   /** @throws ProtobufError */
-  read(octets: Uint8Array, texts: TextPool): Message {
+  read(octets: Uint8Array, texts: TextPool): ProtobufMessage {
     const source = new Source(octets, texts);
     return this.readFrom(source, source.octets.length);
   }
 
   /** @param end behind the message's last octet */
-  readFrom(source: Source, end: number): Message {
+  readFrom(source: Source, end: number): ProtobufMessage {
     this.#fields ??= fieldsOf(this.#description, this.#wants);
     const fields = this.#fields;
     const message: Record<string, unknown> = {};

@@ -7,8 +7,8 @@ import {
   acceptHeader,
   decodeEvent,
   decodePage,
-  type Format,
   formatOf,
+  type ObjectFormat,
   type ObjectPage,
   type WatchEvent,
 } from "../client/codec.ts";
@@ -161,7 +161,7 @@ export class WatchStream<K extends WatchedKind> {
   readonly chunks: AsyncIterable<Uint8Array>;
   readonly #guard: SilenceGuard;
   readonly #splitter: FrameSplitter;
-  readonly #format: Format;
+  readonly #format: ObjectFormat;
   readonly #resource: Resource<K>;
   readonly #texts: TextPool;
   readonly #connectionHeardAt: () => number | undefined;
