@@ -10,11 +10,13 @@ import { forwardLoop } from "./forward-loop.ts";
 import type { LintBlock } from "./lint-block.ts";
 import { Listeners } from "./listeners.ts";
 import { logShadowed } from "./log-shadowed.ts";
+import { metadataMissing } from "./metadata-missing.ts";
 import { optionWithoutEffect } from "./option-without-effect.ts";
 import { rewriteLoop } from "./rewrite-loop.ts";
 import type { LintInput, LintRule } from "./rule.ts";
 import { runOrder } from "./run-order.ts";
 import { sameAddress } from "./same-address.ts";
+import { samePrefix } from "./same-prefix.ts";
 import { shadowedZone } from "./shadowed-zone.ts";
 import { templateUnmatched } from "./template-unmatched.ts";
 import { unreachable } from "./unreachable.ts";
@@ -44,6 +46,8 @@ export const lintRules: readonly LintRule[] = [
   upstreamTwice,
   certificateMissing,
   logShadowed,
+  metadataMissing,
+  samePrefix,
 ];
 
 export interface LintSubject {
