@@ -3,7 +3,9 @@ import { test } from "node:test";
 import { checkStyle } from "./style.ts";
 
 const found = (path: string, text: string) =>
-  checkStyle(path, text).map(({ line, message }) => `${line} ${message.slice(0, message.indexOf('": ') + 1)}`);
+  checkStyle(path, text).map(
+    ({ line, message }) => `${line} ${message.slice(0, message.indexOf('": ') + 1)}`,
+  );
 
 test("habits are found in comments, texts and templates of a source", () => {
   const source = [

@@ -11,11 +11,13 @@ import type { LintBlock } from "./lint-block.ts";
 import { Listeners } from "./listeners.ts";
 import { logShadowed } from "./log-shadowed.ts";
 import { metadataMissing } from "./metadata-missing.ts";
+import { metadataOff } from "./metadata-off.ts";
 import { optionWithoutEffect } from "./option-without-effect.ts";
 import { rewriteLoop } from "./rewrite-loop.ts";
 import type { LintInput, LintRule } from "./rule.ts";
 import { runOrder } from "./run-order.ts";
 import { sameAddress } from "./same-address.ts";
+import { samePrefix } from "./same-prefix.ts";
 import { shadowedZone } from "./shadowed-zone.ts";
 import { templateUnmatched } from "./template-unmatched.ts";
 import { unreachable } from "./unreachable.ts";
@@ -46,6 +48,8 @@ export const lintRules: readonly LintRule[] = [
   upstreamTwice,
   certificateMissing,
   logShadowed,
+  metadataOff,
+  samePrefix,
 ];
 
 export interface LintSubject {

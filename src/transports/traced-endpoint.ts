@@ -18,6 +18,10 @@ class TracedEndpoint implements Endpoint {
     this.traceHeaders = headers;
   }
 
+  get proxyExtensions(): Uint8Array | undefined {
+    return this.#client.proxyExtensions;
+  }
+
   get address(): string {
     return this.#client.address;
   }

@@ -48,6 +48,17 @@ describe("a quic:// listener", { skip: skipWithoutQuic("kdig") }, () => {
         drop 1
     }
 }
+quic://.:${portOf("few")} {
+    bind 127.0.0.1
+    tls cert.pem key.pem
+    timeouts {
+        idle 60s
+    }
+    quic {
+        max_connections 3
+    }
+    whoami
+}
 quic://.:${portOf("patient")} {
     bind 127.0.0.1
     tls cert.pem key.pem
@@ -183,6 +194,17 @@ quic://.:${portOf("patient")} {
     assert.ok(await call.ask(QUERY));
     for (const { connection } of [...calls, call]) connection.close(0);
     assert.ok((await counted(server, "portolan_dns_shed_total", /quic.*reason="connection"/)) > 0);
+  });
+
+  test("has no more connections than max_connections allows", async () => {
+    const few = server.portOf("few");
+    const calls: QuicCall[] = [];
+    for (let number = 0; number < 4; number++) calls.push(await caller.dial(few, "doq").connected());
+    const { by, code } = await Promise.race(calls.map(({ closed }) => closed));
+    assert.deepEqual({ by, code }, { by: "peer", code: EXCESSIVE_LOAD });
+    const call = await caller.dial(few, "doq").connected();
+    assert.ok(await call.ask(QUERY));
+    for (const { connection } of [...calls, call]) connection.close(0);
   });
 
   test("outlives rubbish, and handshakes that nobody goes on with", async () => {

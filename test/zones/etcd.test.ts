@@ -93,6 +93,29 @@ suite("etcd", { skip }, () => {
     assert.deepEqual(answer, ["r.example.org. 300 IN A 192.0.2.2"]);
   });
 
+  test("no_apex_fallback asks for the apex alone; an error there is never followed by the whole zone", async () => {
+    await etcd.put({
+      "/skydns/test/none/www": { host: "192.0.2.1" },
+      "/skydns/test/has/www": { host: "192.0.2.2" },
+      "/skydns/test/has/dns/apex/x": { host: "192.0.2.9" },
+      "/skydns/test/bad/www": { host: "192.0.2.3" },
+      "/skydns/test/bad/dns/apex/x": "no JSON",
+    });
+    const zones = "none.test has.test bad.test";
+    for (const [options, wanted] of [
+      ["", ["0 none.test. 300 IN A 192.0.2.1", "0 has.test. 300 IN A 192.0.2.9", "2 "]],
+      ["no_apex_fallback", ["3 ", "0 has.test. 300 IN A 192.0.2.9", "2 "]],
+    ] as const) {
+      for (const read of ["", "read_through"]) {
+        await using server = await start(`${options}\n${read}`, "", zones);
+        await until(server, "www.bad.test", "A", ["www.bad.test. 300 IN A 192.0.2.3"]);
+        const replies = await Promise.all(zones.split(" ").map((name) => server.ask({ name, type: "A" })));
+        const told = replies.map(({ rcode, answer }) => `${rcode} ${answer.join()}`);
+        assert.deepEqual(told, wanted, `${options} ${read}`);
+      }
+    }
+  });
+
   test("the vectors of SkyDNS", async () => {
     const at = "/skydns/test/skydns";
     await etcd.put({

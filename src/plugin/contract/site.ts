@@ -100,7 +100,8 @@ export interface BlockSettings {
   /** Connections of a `grpc://` listener, 0 for no limit of its own, and streams on each (`grpc_server`). */
   maxGrpcConnections: number;
   maxGrpcStreams: number;
-  /** Streams of each client of a `quic://` listener, and queries of all that wait for their answers (`quic`). */
+  /** Connections of a `quic://` listener, 0 for no limit of its own, streams of each, and queries of all that wait for their answers (`quic`). */
+  maxQuicConnections: number;
   maxQuicStreams: number;
   maxQuicQueries: number;
   /** Connections of an `https3://` listener, and streams on each, 0 for no limit of their own (`https3`). */
@@ -130,6 +131,7 @@ export function defaultBlockSettings(): BlockSettings {
     maxHttpsStreams: 0,
     maxGrpcConnections: 200,
     maxGrpcStreams: 256,
+    maxQuicConnections: 200,
     maxQuicStreams: 256,
     maxQuicQueries: 1024,
     maxHttps3Connections: 200,

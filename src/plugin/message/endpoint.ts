@@ -12,6 +12,8 @@ export interface Endpoint {
   readonly octets: Uint8Array;
   /** What a client said of the trace that its query belongs to, where the transport has room for that (`traceparent` and `b3` of HTTP). */
   readonly traceHeaders?: TraceHeaders | undefined;
+  /** What a proxy said of the client besides its address: types, lengths and values as they came (PROXY protocol, version 2), if that was asked for. */
+  readonly proxyExtensions?: Uint8Array | undefined;
   /** An endpoint that stays as it is. */
   snapshot(): Endpoint;
 }

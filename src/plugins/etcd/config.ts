@@ -59,6 +59,7 @@ const declared = directive({
     "min-lease-ttl": single(leaseBound("min-lease-ttl"), 30_000),
     "max-lease-ttl": single(leaseBound("max-lease-ttl"), 24 * 60 * 60 * 1000),
     fallthrough: fallthrough(),
+    no_apex_fallback: flag(),
     stubzones: flag(),
     skydns_config: flag(),
     read_through: flag(),

@@ -50,6 +50,7 @@ for (const [text, message] of [
   ["etcd {\n endpoint ftp://x\n}", /'ftp:\/\/x' is not a URL of an etcd server/],
   ["etcd {\n endpoint\n}", /unexpected line ending after 'endpoint'/],
   ["etcd {\n tls a b c d\n}", /tls takes a certificate, its key and a CA, or a CA alone/],
+  ["etcd {\n no_apex_fallback yes\n}", /Wrong argument count or unexpected line ending after 'yes'/],
   ["etcd {\n bogus\n}", /unknown property 'bogus'/],
 ] as const) {
   test(`refuses ${JSON.stringify(text)}`, () => {

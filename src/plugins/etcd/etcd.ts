@@ -97,6 +97,7 @@ export class Etcd implements PluginInstance {
     this.#handler = new EtcdHandler({
       zones: config.zones,
       prefix: this.#prefix,
+      apexFallsBack: !config.no_apex_fallback,
       rules: this.#rules,
       authority: this.#authority,
       fallthrough: config.fallthrough,

@@ -9,6 +9,8 @@ import { type Course, type Demand, Missing, type Records, recordsOf, type Supply
 export interface EtcdHandlerOptions {
   readonly zones: ZoneList;
   readonly prefix: string;
+  /** See `Course`. */
+  readonly apexFallsBack: boolean;
   readonly rules: ItemRules;
   readonly authority: AuthorityRules;
   readonly fallthrough: Fallthrough;
@@ -107,7 +109,8 @@ export class EtcdHandler {
   }
 
   course(zone: Name): Course {
-    return { prefix: this.#options.prefix, zone, lookupsLeft: MAX_LOOKUPS, isTruncated: false };
+    const { prefix, apexFallsBack } = this.#options;
+    return { prefix, zone, apexFallsBack, lookupsLeft: MAX_LOOKUPS, isTruncated: false };
   }
 
   #reply(query: Query, content: ReplyContent, isLasting: boolean): Reply {

@@ -32,6 +32,8 @@ type Steps<T> = Generator<Demand, T, Supply>;
 export interface Course {
   readonly prefix: string;
   readonly zone: Name;
+  /** Whether all keys of the zone stand for its apex, where it has none of its own. */
+  readonly apexFallsBack: boolean;
   /** Lookups through the server that may still be made for this answer. */
   lookupsLeft: number;
   isTruncated: boolean;
@@ -88,12 +90,13 @@ function* read(name: Name, exact: boolean): Steps<readonly Item[]> {
 }
 
 /** The apex has addresses of its own in a place of their own, lest everything in the zone be one. */
-function* itemsAt({ zone }: Course, name: Name, type: number): Steps<readonly Item[]> {
+function* itemsAt({ zone, apexFallsBack }: Course, name: Name, type: number): Steps<readonly Item[]> {
   if (name.equals(zone) && type !== RecordType.TXT) {
     try {
       return yield* read(Name.fromLabels(["apex", "dns"], zone), false);
     } catch (error) {
-      if (!(error instanceof Missing)) throw error;
+      // A failure says nothing of what is there: only a missing key has all of the zone read.
+      if (!(error instanceof Missing) || !apexFallsBack) throw error;
     }
   }
   return yield* read(name, false);

@@ -3,6 +3,7 @@ import { nearestWord } from "../../lib/text/nearest-word.ts";
 import { parseGoDuration } from "../../lib/time/duration.ts";
 import {
   directive,
+  flag,
   optional,
   optionList,
   required,
@@ -22,6 +23,8 @@ export interface ProxyConfig {
   /** Milliseconds that the header of a datagram holds for those that follow, 0 for none. */
   readonly sessionLifetime: number;
   readonly maxSessions: number;
+  /** What proxies say besides addresses is metadata of queries. */
+  readonly tlvMetadata: boolean;
 }
 
 const DEFAULT_SESSIONS = 10_240;
@@ -76,10 +79,11 @@ const declared = directive({
       duration: required(lifetime),
       max_sessions: optional(sessions, DEFAULT_SESSIONS),
     }),
+    tlv_metadata: flag(),
   },
   otherwise(line, { report }) {
     const { text, span } = line.name;
-    const known = ["allow", "default", "udp_session_tracking"];
+    const known = ["allow", "default", "udp_session_tracking", "tlv_metadata"];
     report.error("PLUGIN_UNKNOWN_PROPERTY", span, `unknown option '${text}'`, {
       expected: `one of ${known.join(", ")}`,
       suggestion: nearestWord(text, known),
@@ -96,7 +100,7 @@ export const proxyConfig = {
     const configs = declared.parse(occurrences, context);
     const errors = context.report.diagnostics.filter(({ severity }) => severity === "error").length;
     if (configs === undefined || errors > before) return undefined;
-    return configs.map(({ allow, default: defaults, udp_session_tracking: tracking }) => {
+    return configs.map(({ allow, default: defaults, udp_session_tracking: tracking, tlv_metadata }) => {
       const networks = allow.flatMap((line) => line.networks);
       const given = defaults.at(-1)?.policy;
       return {
@@ -105,6 +109,7 @@ export const proxyConfig = {
         policy: given ?? (networks.length > 0 ? "ignore" : "use"),
         sessionLifetime: Math.max(0, tracking.at(-1)?.duration ?? 0),
         maxSessions: tracking.at(-1)?.max_sessions ?? DEFAULT_SESSIONS,
+        tlvMetadata: tlv_metadata,
       };
     });
   },

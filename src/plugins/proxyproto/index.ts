@@ -1,5 +1,5 @@
 /** `proxyproto`: the addresses of clients behind a proxy (docs/spec/coredns-behaviour.md#proxy-protocol). */
-import { definePlugin } from "../../plugin/index.ts";
+import { definePlugin, type Query } from "../../plugin/index.ts";
 import { proxyConfig } from "./config.ts";
 import { ProxyGreeting } from "./proxy-greeting.ts";
 
@@ -10,9 +10,16 @@ export default definePlugin({
   configure(config, settings) {
     settings.greeting = new ProxyGreeting(config);
   },
-  create(_config, { block, clock, log }) {
+  create({ tlvMetadata }, { block, clock, log }) {
     const { greeting } = block.settings;
     if (greeting instanceof ProxyGreeting) greeting.begin(clock, log);
-    return {};
+    return tlvMetadata ? { provideMetadata } : {};
   },
 });
+
+/** The vector as it came, in hexadecimal digits: who reads it takes it apart. */
+function provideMetadata(query: Query): void {
+  const { proxyExtensions } = query.client;
+  if (proxyExtensions === undefined) return;
+  query.setMetadata("proxyproto/tlv", () => Buffer.from(proxyExtensions).toString("hex"));
+}

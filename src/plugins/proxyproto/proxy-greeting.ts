@@ -16,6 +16,7 @@ const LOG_INTERVAL = 10_000;
 /** Reads PROXY headers in front of streams and datagrams. */
 export class ProxyGreeting implements Greeting {
   readonly #policy: ProxyPolicy;
+  readonly #keepsExtensions: boolean;
   readonly #allowed: { readonly ipv4: PrefixTrie; readonly ipv6: PrefixTrie } | undefined;
   readonly #sessions: ProxySessions | undefined;
   #clock: Clock | undefined;
@@ -23,8 +24,9 @@ export class ProxyGreeting implements Greeting {
   #loggedAt = Number.NEGATIVE_INFINITY;
   #unlogged = 0;
 
-  constructor({ allowed, policy, sessionLifetime, maxSessions }: ProxyConfig) {
+  constructor({ allowed, policy, sessionLifetime, maxSessions, tlvMetadata }: ProxyConfig) {
     this.#policy = policy;
+    this.#keepsExtensions = tlvMetadata;
     this.#allowed = allowed.length === 0 ? undefined : triesOf(allowed);
     this.#sessions = sessionLifetime > 0 ? new ProxySessions(sessionLifetime, maxSessions) : undefined;
   }
@@ -84,7 +86,7 @@ export class ProxyGreeting implements Greeting {
 
   #read(octets: Uint8Array, peer: Endpoint): ProxyHeader | typeof ABSENT | typeof INCOMPLETE {
     try {
-      return readHeader(octets);
+      return readHeader(octets, this.#keepsExtensions);
     } catch (error) {
       if (error instanceof GreetingError) this.#note(error.message, peer);
       throw error;

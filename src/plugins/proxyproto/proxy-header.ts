@@ -3,6 +3,16 @@ import { formatIpAddress, parseIpAddress } from "../../lib/net/ip-address.ts";
 import { GreetingError } from "../../plugin/contract/greeting.ts";
 import { FixedEndpoint } from "../../plugin/message/endpoint.ts";
 
+/** A client behind a proxy, and what else the proxy says of it. */
+export class ProxiedClient extends FixedEndpoint {
+  readonly proxyExtensions: Uint8Array;
+
+  constructor({ address, port, octets }: FixedEndpoint, extensions: Uint8Array) {
+    super(address, port, octets);
+    this.proxyExtensions = extensions;
+  }
+}
+
 export interface ProxyHeader {
   /** Octets of the header, its extensions included. */
   readonly length: number;
@@ -27,10 +37,16 @@ export function beginsWithText(octets: Uint8Array): boolean {
   return matches(octets, TEXT_START) === TEXT_START.length;
 }
 
-/** @throws GreetingError for a malformed header */
-export function readHeader(octets: Uint8Array): ProxyHeader | typeof ABSENT | typeof INCOMPLETE {
+/**
+ * @param keepsExtensions whether {@link ProxyHeader.source} is to have what follows the addresses
+ * @throws GreetingError for a malformed header
+ */
+export function readHeader(
+  octets: Uint8Array,
+  keepsExtensions = false,
+): ProxyHeader | typeof ABSENT | typeof INCOMPLETE {
   const binary = matches(octets, SIGNATURE);
-  if (binary === SIGNATURE.length) return readBinary(octets);
+  if (binary === SIGNATURE.length) return readBinary(octets, keepsExtensions);
   const text = matches(octets, TEXT_START);
   if (text === TEXT_START.length) return readText(octets);
   return binary === octets.length || text === octets.length ? INCOMPLETE : ABSENT;
@@ -43,7 +59,7 @@ function matches(octets: Uint8Array, start: Uint8Array): number {
   return count;
 }
 
-function readBinary(octets: Uint8Array): ProxyHeader | typeof INCOMPLETE {
+function readBinary(octets: Uint8Array, keepsExtensions: boolean): ProxyHeader | typeof INCOMPLETE {
   if (octets.length < FIXED_OCTETS) {
     const version = octets[12];
     if (version !== undefined) checkVersion(version);
@@ -69,10 +85,12 @@ function readBinary(octets: Uint8Array): ProxyHeader | typeof INCOMPLETE {
       address,
     );
   };
+  const source = endpoint(FIXED_OCTETS, portsAt);
+  const hasExtensions = keepsExtensions && length > portsAt + 4;
   return {
     length,
     kind: protocol === 1 ? "tcp" : "udp",
-    source: endpoint(FIXED_OCTETS, portsAt),
+    source: hasExtensions ? new ProxiedClient(source, octets.slice(portsAt + 4, length)) : source,
     destination: endpoint(FIXED_OCTETS + size, portsAt + 2),
   };
 }

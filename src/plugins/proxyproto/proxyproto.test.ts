@@ -246,7 +246,23 @@ test("no octets do anything but give a header, none, or a refusal", () => {
   );
 });
 
+test("with tlv_metadata, clients have what follows the addresses, also in the datagrams of a session", () => {
+  const header = WITH_EXTENSION.replace("2111", "2112");
+  const extensionsOf = (block: string, hex: string): string | undefined => {
+    const { greeting } = greetingOf(`${block}\nudp_session_tracking 5s`);
+    greeting.readDatagram(Buffer.from(hex, "hex"), PEER);
+    const { client } = greeting.readDatagram(Buffer.from(QUERY, "hex"), PEER);
+    return client?.proxyExtensions && Buffer.from(client.proxyExtensions).toString("hex");
+  };
+  assert.equal(extensionsOf("tlv_metadata", header), "040003616263");
+  assert.equal(extensionsOf("tlv_metadata\ntlv_metadata", header), "040003616263");
+  assert.equal(extensionsOf("tlv_metadata", UDP4), undefined);
+  assert.equal(extensionsOf("tlv_metadata\ndefault ignore", header), undefined);
+  assert.equal(extensionsOf("", header), undefined);
+});
+
 for (const [text, message] of [
+  ["proxyproto {\n tlv_metadata on\n}", /Wrong argument count or unexpected line ending after 'on'/],
   ["proxyproto x", /after 'x'/],
   ["proxyproto {\n bogus\n}", /unknown option 'bogus'/],
   ["proxyproto {\n allow 1.2.3.4\n}", /1\.2\.3\.4: invalid CIDR address: 1\.2\.3\.4/],

@@ -3,13 +3,17 @@ import { test } from "node:test";
 import { ConfigRefused, PluginTest } from "../../plugin/testing.ts";
 import quic from "./index.ts";
 
-for (const [text, streams, queries] of [
-  ["quic", 256, 1024],
-  ["quic {\n max_streams 7\n worker_pool_size 8\n}", 7, 8],
+for (const [text, connections, streams, queries] of [
+  ["quic", 200, 256, 1024],
+  ["quic {\n max_streams 7\n worker_pool_size 8\n max_connections 9\n}", 9, 7, 8],
+  ["quic {\n max_connections 0\n}", 0, 256, 1024],
 ] as const) {
-  test(`${JSON.stringify(text)} allows ${streams} streams and ${queries} queries`, () => {
+  test(`${JSON.stringify(text)} allows ${connections} connections, ${streams} streams and ${queries} queries`, () => {
     const { settings } = PluginTest.of(quic, text);
-    assert.deepEqual([settings.maxQuicStreams, settings.maxQuicQueries], [streams, queries]);
+    assert.deepEqual(
+      [settings.maxQuicConnections, settings.maxQuicStreams, settings.maxQuicQueries],
+      [connections, streams, queries],
+    );
   });
 }
 
@@ -19,7 +23,10 @@ for (const [text, message] of [
   ["quic {\n worker_pool_size many\n}", /'many' is not a whole number of 1 or more/],
   ["quic {\n max_streams\n}", /Wrong argument count/],
   ["quic 5", /Wrong argument count/],
-  ["quic {\n max_connections 5\n}", /unknown property 'max_connections'/],
+  ["quic {\n max_connections -1\n}", /max_connections must be a non-negative integer: -1/],
+  ["quic {\n max_connections many\n}", /invalid max_connections value 'many'/],
+  ["quic {\n max_connections\n}", /Wrong argument count/],
+  ["quic {\n max_connections 1 2\n}", /Wrong argument count or unexpected line ending after '2'/],
   ["quic\nquic", /only be used once/],
 ] as const) {
   test(`refuses ${JSON.stringify(text)}`, () => {

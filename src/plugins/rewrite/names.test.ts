@@ -402,3 +402,44 @@ test("a name that has no room for what is put back stays as it is", async () => 
   const { records } = await rewritten(`rewrite name ${from} b`, { name: `${from}.` }, zone);
   assert.deepEqual(records, [`${long}.b. 60 IN A 192.0.2.1`]);
 });
+
+describe("metadata in the new name", () => {
+  const rule =
+    "rewrite name regex ^([^.]+)\\.example\\.$ {1}.{kubernetes/client-namespace}.svc.test metadata";
+  const next = "rewrite name regex (.*)\\.example\\.$ fallback.test";
+  const zone: RewritingZone = {
+    "web.team-a.svc.test. a": ["web.team-a.svc.test. 60 IN A 192.0.2.1"],
+    "fallback.test. a": ["fallback.test. 60 IN A 192.0.2.2"],
+  };
+  const ask = (text: string, metadata?: Readonly<Record<string, string>>, name = "Web.example.") =>
+    rewritten(text, { name }, zone, false, metadata);
+
+  test("stands for its label, in lower case, and answer auto leads back", async () => {
+    const { asked, records } = await ask(`${rule} answer auto`, { "kubernetes/client-namespace": "Team-A" });
+    assert.deepEqual(asked, ["web.team-a.svc.test. A"]);
+    assert.deepEqual(records, ["Web.example. 60 IN A 192.0.2.1"]);
+  });
+
+  for (const [title, metadata] of [
+    ["no metadata at all", undefined],
+    ["a label without a value", { "kubernetes/client-namespace": "" }],
+    ["other labels, in other letters", { "kubernetes/Client-Namespace": "team-a" }],
+  ] as const) {
+    test(`with ${title}, the rule does not match, and the next one is asked`, async () => {
+      assert.deepEqual((await ask(`${rule}\n${next}`, metadata)).asked, ["fallback.test. A"]);
+      assert.deepEqual((await ask(rule, metadata)).asked, ["Web.example. A"]);
+    });
+  }
+
+  test("is text, whatever it holds; what becomes no name fails", async () => {
+    const { asked } = await ask("rewrite name regex . {a/b}.test metadata", { "a/b": "{0}" });
+    assert.deepEqual(asked, ["{0}.test. A"]);
+    const { rcode } = await ask("rewrite name regex . {a/b}.test metadata", { "a/b": "a..b" });
+    assert.equal(rcode, 2);
+  });
+
+  test("without the word 'metadata', braces are text", async () => {
+    const { asked } = await ask("rewrite name regex . {a/b}.test", { "a/b": "c" });
+    assert.deepEqual(asked, ["{a/b}.test. A"]);
+  });
+});

@@ -1,7 +1,8 @@
-/** `name [exact|prefix|suffix|substring|regex] FROM TO [answer auto | answer name RE TO | answer value RE TO]...` */
+/** `name [exact|prefix|suffix|substring|regex] FROM TO [metadata] [answer auto | answer name RE TO | answer value RE TO]...` */
 import type { Token } from "../../corefile/tokens.ts";
 import type { ConfigContext } from "../../plugin/config/context.ts";
 import { ValueProblem } from "../../plugin/index.ts";
+import { LabelledName } from "./labelled-name.ts";
 import {
   ExactName,
   InvalidName,
@@ -24,8 +25,11 @@ export function parseNameRule({ args, continues, text, context }: RuleWords): Re
   const isShort = args.length === 2;
   const kind = isShort ? "exact" : matchKind(args[0]);
   const [from, to, ...rest] = isShort ? args : args.slice(1);
-  const answers = readAnswers(rest, kind);
-  const changer = makeChanger(kind, from, to, context);
+  const usesMetadata = wordAt(rest, 0) === "metadata";
+  if (usesMetadata && kind !== "regex")
+    throw new RuleProblem("metadata is only supported for regex name rules", { at: rest[0] });
+  const answers = readAnswers(usesMetadata ? rest.slice(1) : rest, kind);
+  const changer = usesMetadata ? labelledName(from, to) : makeChanger(kind, from, to, context);
   const patterns =
     answers.names.length + answers.values.length > 0
       ? new PatternBack(answers.names, answers.values)
@@ -64,6 +68,12 @@ function makeChanger(
   }
   const labels = kind === "suffix" ? LabelSuffix.of(fromPart, toPart) : undefined;
   return labels ?? new TextChange(kind, fromPart, toPart);
+}
+
+function labelledName(from: Token | undefined, to: Token | undefined): NameChanger {
+  const made = LabelledName.of(from?.text ?? "", to?.text ?? "");
+  if (!(made instanceof ValueProblem)) return made;
+  throw new RuleProblem(made.message, { at: made.message.includes("regex") ? from : to });
 }
 
 function template(from: Token | undefined, expression: string, result: string): PatternTemplate {

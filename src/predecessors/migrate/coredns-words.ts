@@ -42,6 +42,33 @@ const OWN_OPTIONS: ReadonlyMap<string, readonly string[]> = new Map([
   ["nomad", ["token_file", "fallthrough"]],
 ]);
 
+/** Options of which it is known with which version they came: `plugin option`. */
+const OPTIONS_SINCE: ReadonlyMap<string, string> = new Map([
+  ["etcd no_apex_fallback", "1.15.0"],
+  ["https max_streams", "1.15.0"],
+  ["proxyproto tlv_metadata", "1.15.0"],
+  ["quic max_connections", "1.15.0"],
+]);
+
+/** The version of CoreDNS that brought an option, if that is known. */
+export function optionSince(plugin: string, option: string): string | undefined {
+  return OPTIONS_SINCE.get(`${plugin} ${option}`);
+}
+
+/** The version of CoreDNS that brought what the words of a directive and of its block ask for, and that word. */
+export function wordSince(
+  plugin: string,
+  words: readonly string[],
+): { readonly word: string; readonly version: string } | undefined {
+  if (plugin === "rewrite") {
+    const rule = ["continue", "stop"].includes(words[0] ?? "") ? words.slice(1) : words;
+    const isLabelled = rule[0] === "name" && rule[1]?.toLowerCase() === "regex" && rule[4] === "metadata";
+    return isLabelled ? { word: "metadata", version: "1.15.0" } : undefined;
+  }
+  const isOverQuic = plugin === "forward" && words.some((word) => word.startsWith("quic://"));
+  return isOverQuic ? { word: "quic://", version: "1.15.0" } : undefined;
+}
+
 /** Directives of CoreDNS that may stand several times in a block here alone. */
 export const ONCE_IN_COREDNS: ReadonlySet<string> = new Set(["grpc"]);
 

@@ -3,7 +3,7 @@ import { TextEditor } from "../../corefile/history/edit-text.ts";
 import type { CorefileHost } from "../../corefile/host.ts";
 import { parseCorefile } from "../../corefile/parser.ts";
 import type { Directive } from "../../corefile/tree.ts";
-import { isOwnOption, ONCE_IN_COREDNS, pluginSince } from "./coredns-words.ts";
+import { isOwnOption, ONCE_IN_COREDNS, optionSince, pluginSince, wordSince } from "./coredns-words.ts";
 import { NEW_DEFAULTS } from "./new-defaults.ts";
 import type { Migrated, Notice } from "./notice.ts";
 import { isUpTo } from "./versions.ts";
@@ -53,17 +53,29 @@ export function downgrade(text: string, { file, host, to, directives }: Downgrad
         drop(directive, { severity: "unsupported", plugin, version: to, notes, span });
         continue;
       }
+      const newWord = wordSince(plugin, wordsOf(directive));
+      if (newWord !== undefined && !isUpTo(newWord.version, to)) {
+        const notes = [`'${newWord.word}' came with ${newWord.version}`];
+        drop(directive, { severity: "unsupported", plugin, version: to, notes, span });
+        continue;
+      }
       for (const line of directive.block ?? []) {
         const option = line.name.text;
         const newDefault = NEW_DEFAULTS.find((each) => each.plugin === plugin && each.option === option);
         const isOwn = isOwnOption(plugin, option);
-        if (!isOwn && (newDefault === undefined || isUpTo(newDefault.version, to))) continue;
-        const notes = isOwn ? ["only Portolan has it"] : [`it came with ${newDefault?.version}`];
+        const since = newDefault?.version ?? optionSince(plugin, option);
+        if (!isOwn && (since === undefined || isUpTo(since, to))) continue;
+        const notes = isOwn ? ["only Portolan has it"] : [`it came with ${since}`];
         drop(line, { severity: "unsupported", plugin, option, version: to, notes, span: line.name.span });
       }
     }
   }
   return { text: dropEmptyGlobalBlock(editor.finish()), notices };
+}
+
+/** Behind the name: of its own line, then those of its block. */
+function wordsOf({ args, block = [] }: Directive): string[] {
+  return [...args, ...block.flatMap((line) => [line.name, ...line.args])].map(({ text }) => text);
 }
 
 /** Braces without a key and without lines. */

@@ -326,3 +326,60 @@ test("versions", () => {
   assert.throws(() => readVersion("1.0.6"), VersionError);
   assert.throws(() => readVersion("latest"), VersionError);
 });
+
+test("the way back takes out the options and words that came with 1.15.0, and 1.15.0 keeps them", () => {
+  const corefile = `. {
+    metadata
+    proxyproto {
+        tlv_metadata
+        default use
+    }
+    quic {
+        max_connections 5
+        max_streams 9
+    }
+    https {
+        max_streams 9
+        max_connections 3
+    }
+    rewrite name regex (.*) {1}.{a/b}. metadata answer auto
+    rewrite stop {
+        name regex (.*) {1}.{a/b}. metadata
+        answer name a b
+    }
+    rewrite name regex (.*) metadata answer auto
+    rewrite name metadata other
+    etcd {
+        no_apex_fallback
+        path skydns
+    }
+    forward . quic://192.0.2.1
+}
+`;
+  const to = (version: string) =>
+    downgrade(corefile, { file: "Corefile", host: memoryHost(), to: version, directives: DIRECTIVES });
+  assert.deepEqual(to("1.15.0"), { text: corefile, notices: [] });
+  const { text, notices } = to("1.14.7");
+  assert.equal(
+    text,
+    `. {
+    metadata
+    proxyproto {
+        default use
+    }
+    quic {
+        max_streams 9
+    }
+    https {
+        max_connections 3
+    }
+    rewrite name regex (.*) metadata answer auto
+    rewrite name metadata other
+    etcd {
+        path skydns
+    }
+}
+`,
+  );
+  assert.equal(notices.length, 7);
+});

@@ -1,10 +1,8 @@
 /** `https3://`: DNS over HTTP/3, by the OpenSSL inside Node, in a thread of its own. */
 import { listenDoh3 } from "../../transports/quic/doh3.ts";
-import { followingSettings, octetLimits, quicOptions } from "./quic-scheme.ts";
+import { followingSettings, MAX_QUIC_CONNECTIONS, octetLimits, quicOptions } from "./quic-scheme.ts";
 import type { SchemeServer } from "./scheme-server.ts";
 
-/** Where the configuration names no bound: OpenSSL takes some 100 KB for each connection. */
-const MAX_CONNECTIONS = 4_096;
 /** OpenSSL lets no client have more. */
 const MAX_STREAMS = 100;
 /** As many queries as may wait on a listener. */
@@ -27,7 +25,7 @@ export const https3Scheme: SchemeServer = {
       limits() {
         const { maxHttps3Connections, maxHttps3Streams, readTimeout, idleTimeout } = settings();
         return {
-          maxConnections: maxHttps3Connections || MAX_CONNECTIONS,
+          maxConnections: maxHttps3Connections || MAX_QUIC_CONNECTIONS,
           maxStreams: maxHttps3Streams || MAX_STREAMS,
           maxRequests: MAX_REQUESTS,
           ...octetLimits(place),

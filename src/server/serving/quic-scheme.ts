@@ -7,8 +7,8 @@ import type { QuicLimits } from "../../transports/quic/thread-protocol.ts";
 import type { Transport } from "../../transports/transport.ts";
 import type { ListenerPlace, SchemeServer } from "./scheme-server.ts";
 
-/** Connections of a listener; CoreDNS has no option for it. */
-const MAX_CONNECTIONS = 200;
+/** Connections of a listener where the configuration names no bound: OpenSSL takes some 100 KB for each. */
+export const MAX_QUIC_CONNECTIONS = 4_096;
 
 export const quicScheme: SchemeServer = {
   transports: ["quic"],
@@ -23,9 +23,9 @@ export const quicScheme: SchemeServer = {
       ...quicOptions(place),
       reusePort,
       limits() {
-        const { maxQuicStreams, maxQuicQueries, readTimeout, idleTimeout } = settings();
+        const { maxQuicConnections, maxQuicStreams, maxQuicQueries, readTimeout, idleTimeout } = settings();
         return {
-          maxConnections: MAX_CONNECTIONS,
+          maxConnections: maxQuicConnections || MAX_QUIC_CONNECTIONS,
           maxStreams: maxQuicStreams,
           maxRequests: maxQuicQueries,
           ...octetLimits(place),
