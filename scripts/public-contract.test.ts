@@ -17,7 +17,8 @@ test("the page for authors has a line for each name of the contract, and for no 
   const [, section = ""] = /^## What `portolan\/plugin` exports\n(.*?)^## /ms.exec(page) ?? [];
   const rows = [...section.matchAll(/^\| (`.*?) \| (.+) \|$/gm)];
   const listed = rows.flatMap(([, names = ""]) => [...names.matchAll(/`(\w+)`/g)].map(([, name]) => name));
-  assert.deepEqual(listed.toSorted(), [...contract.keys()].toSorted());
+  assert.deepEqual(new Set(listed), new Set(contract.keys()));
+  assert.equal(listed.length, contract.size);
 });
 
 test("plugins import the contract's names from the contract, and others import files", () => {
