@@ -164,7 +164,7 @@ test("aliases of names without common ancestors push each other out, and leave n
     const asked = makeTestQuery({ name: `host-${index}.example.` });
     const targets = Array.from(
       { length: 15 },
-      (_, target) => `${[..."abcdefghijklm"].join(`.t${index}-${target}.`)}.`,
+      (_, target) => `${"a.b.c.d.e.f.g.h.i.j.k.l.m".replaceAll(".", `.t${index}-${target}.`)}.`,
     );
     evicted += slab.put(
       { hash: index, traits: 0 },
