@@ -10,10 +10,7 @@ const LABELS = ["a", "B", "web", "SVC", "cluster"];
 const name = fc
   .array(fc.constantFrom(...LABELS), { minLength: 1, maxLength: 4 })
   .map((labels) => `${labels.join(".")}.`);
-const record = fc.oneof(
-  fc.record({ owner: name, target: name, isAlias: fc.constant(true) }),
-  fc.record({ owner: name, target: name, isAlias: fc.constant(false) }),
-);
+const record = fc.record({ owner: name, target: name, isAlias: fc.boolean() });
 
 function changing(...zones: readonly string[]): ChangingNames {
   const names = new ChangingNames(() => []);
@@ -89,7 +86,6 @@ test("a target that is no name is passed over", () => {
   const mentioned = new MentionedNames(changing("."));
   const asked = makeTestQuery({ name: "www.example.org." });
   const { encoded } = asked.reply({ answer: records("www.example.org. 300 IN CNAME a.b.c.example.net.") });
-  const rdata = encoded.end - 20;
   for (let at = encoded.start + 12; at < encoded.end; at++)
     for (const octet of [0x3f, 0x40, 0xc0, 0xff]) {
       const bytes = Uint8Array.from(encoded.bytes);
@@ -101,7 +97,6 @@ test("a target that is no name is passed over", () => {
       );
       assert.ok(mentioned.count <= 1);
     }
-  assert.ok(rdata > 0);
 });
 
 test("where no names change, none is looked for", () => {
