@@ -19,6 +19,7 @@ import { MetricsRegistry } from "../lib/metrics/metrics.ts";
 import { parseIpAddress } from "../lib/net/ip-address.ts";
 import { FakeClock } from "../lib/time/clock.ts";
 import type { Next } from "./chain/handler.ts";
+import { ChangingNames } from "./contract/changing-names.ts";
 import type { PluginDefinition } from "./contract/define-plugin.ts";
 import { ExplainError } from "./contract/explanation.ts";
 import type { PlacedPlugin, PluginInstance } from "./contract/plugin-instance.ts";
@@ -91,6 +92,7 @@ export class PluginTest<T> {
   readonly settings: BlockSettings = defaultBlockSettings();
   readonly configs: readonly T[];
   readonly instances: readonly PluginInstance[];
+  readonly changingNames: ChangingNames;
   /** What was registered with the HTTP service: address and path to handler. */
   readonly http: Map<string, HttpHandler> = new Map();
   /** Text of warnings about the configuration. */
@@ -103,6 +105,10 @@ export class PluginTest<T> {
     this.configs = configs;
     this.warnings = warnings;
     const instances: PluginInstance[] = [];
+    this.changingNames = new ChangingNames(() => [
+      ...(options.neighbours ?? []).map(({ instance }) => instance),
+      ...instances,
+    ]);
     const site = this.#site(definition.name, keys, instances, options);
     for (const config of configs) {
       const instance = definition.create?.(config, site);
@@ -199,6 +205,7 @@ export class PluginTest<T> {
       control: this.#control(),
       queries: new QueryStream(this.clock),
       machine: TEST_MACHINE,
+      changingNames: this.changingNames,
       version: "0.0.0-test",
       resolvePath: (path) => path,
       shared<T>(key: string, make: () => T): T {

@@ -68,8 +68,8 @@ export interface PluginInstance {
   /** The cluster whose names it serves, for who asks as one of its pods (`explain`). */
   readonly cluster?: ClusterClients;
   /**
-   * The data of another plugin of the block changed: answers that were kept for these names, and for all below them, are no
-   * longer true. Called by that plugin through `site.block.plugins()`.
+   * The data of another plugin of the configuration changed: answers that were kept for these names, and for all below them, are no
+   * longer true, nor are those that lead to them. Called by that plugin through `site.changingNames`.
    */
   forget?(names: readonly Name[]): void;
   /** Zones that it has and that may be copied as a whole. Complete from `started` on; one may have none before. */

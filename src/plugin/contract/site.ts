@@ -11,6 +11,7 @@ import type { LevelSetting, Logger } from "../../lib/logging/log.ts";
 import type { MetricsRegistry } from "../../lib/metrics/metrics.ts";
 import type { Clock } from "../../lib/time/clock.ts";
 import type { QueryStream } from "../stream/query-stream.ts";
+import type { ChangingNames } from "./changing-names.ts";
 import type { ClusterClients } from "./cluster-clients.ts";
 import type { ExplainQuestion, Explanation } from "./explanation.ts";
 import type { Greeting } from "./greeting.ts";
@@ -35,6 +36,8 @@ export interface Site {
   /** Finished queries of this thread: cache hits, and those that no block took, are among them. */
   readonly queries: QueryStream;
   readonly machine: Machine;
+  /** One for all blocks of this configuration. */
+  readonly changingNames: ChangingNames;
   readonly version: string;
   /** Joins a relative path with the directory of `root`. */
   resolvePath(path: string): string;

@@ -46,6 +46,8 @@ export const Key = {
   ANSWERS: 1 << 28,
   /** It came with the metadata `zone/wildcard`. */
   WILDCARD: 1 << 29,
+  /** It rests on further names, which stand at its end. */
+  MENTIONS: 1 << 30,
 } as const;
 
 const HEAD_WORDS = 16;

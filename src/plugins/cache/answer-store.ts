@@ -3,10 +3,12 @@ import { isCompressible } from "../../dns/compression.ts";
 import type { Name } from "../../dns/name.ts";
 import { NameSet } from "../../dns/name-set.ts";
 import { Flag } from "../../dns/numbers.ts";
+import type { ChangingNames } from "../../plugin/contract/changing-names.ts";
 import type { Clock, Query, Random, Reply, Timer } from "../../plugin/index.ts";
 import { EntrySlab } from "./entry-slab.ts";
 import { MAX_WILDCARD_OCTETS } from "./entry-writer.ts";
 import { KEPT_COMPACT, type KeptAnswer, WILDCARD_LABEL } from "./kept-answer.ts";
+import { MentionedNames } from "./mentioned-names.ts";
 import type { AwaitedQuery } from "./pending-query.ts";
 import { isTailored, mayBeAboutOptions } from "./query-options.ts";
 import { QuestionHasher, TRAIT_NO_RD } from "./question-hash.ts";
@@ -24,6 +26,8 @@ export class AnswerStore {
   readonly #clock: Clock;
   readonly #staleWindowMs: number;
   readonly #preferPositive: boolean;
+  /** Of the answer looked at last. */
+  readonly #mentioned: MentionedNames;
   /** What is still to be forgotten, the oldest first. */
   readonly #forgetting: Forgetting[] = [];
   #timer: Timer | undefined;
@@ -31,7 +35,8 @@ export class AnswerStore {
   #onEmptied: ((reason: Error) => void) | undefined;
   #epoch = 0;
 
-  constructor(settings: CacheSettings, random: Random, clock: Clock) {
+  constructor(settings: CacheSettings, random: Random, clock: Clock, changing: ChangingNames) {
+    this.#mentioned = new MentionedNames(changing);
     this.#settings = settings;
     this.#clock = clock;
     this.#staleWindowMs = settings.stale?.windowMs ?? 0;
@@ -115,13 +120,23 @@ export class AnswerStore {
   }
 
   /**
+   * The names that an answer rests on besides its question, as far as they change. They hold until the next call.
+   * @returns `undefined` where they are too many for the answer to be kept
+   */
+  mentionedIn(reply: Reply, asked: Query): MentionedNames | undefined {
+    return this.#mentioned.read(reply.sections, asked) ? this.#mentioned : undefined;
+  }
+
+  /**
    * Keeps what the rest of the chain said, if it may be kept.
+   * @param mentioned what {@link mentionedIn} just found in the reply
    * @param predecessor the entry that the answer was asked for to renew
    */
   keep(
     pending: AwaitedQuery,
     reply: Reply,
     verdict: Verdict,
+    mentioned: MentionedNames,
     now: number,
     predecessor: KeptAnswer | undefined,
   ): void {
@@ -160,6 +175,7 @@ export class AnswerStore {
       answers: verdict.answers,
       wildcard: wildcardOf(asked),
       hits,
+      mentioned,
     });
     if (evicted < 0) return;
     evictions.add(evicted);
@@ -230,9 +246,11 @@ export class AnswerStore {
 
   #isForgotten(slab: EntrySlab, unit: number, query: Query): boolean {
     const serial = slab.serialOf(unit);
+    // An answer that mentions other names may be meant by one of them.
+    const isAlias = slab.mentions(unit);
     return this.#forgetting.some(({ names, successSerial, denialSerial }) => {
       const since = slab === this.success ? successSerial : denialSerial;
-      return ((serial - since) | 0) < 0 && names?.covers(query.name) === true;
+      return ((serial - since) | 0) < 0 && names !== undefined && (isAlias || names.covers(query.name));
     });
   }
 

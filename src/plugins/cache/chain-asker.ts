@@ -184,8 +184,11 @@ export class ChainAsker implements FlightEnd {
     if (outcome.kind !== "reply" || verdict === undefined) return failed(outcome);
     const isSeen = pending.asked.trace?.leavesNoMark !== true;
     const isOutdated = flight !== undefined && this.#flights.isOutdated(flight);
-    if (succeeds && isSeen && !isOutdated && !this.#stopped)
-      this.#store.keep(pending, outcome, verdict, now, predecessor);
+    if (succeeds && isSeen && !isOutdated && !this.#stopped && verdict.storable) {
+      const mentioned = this.#store.mentionedIn(outcome, pending.asked);
+      const isKept = mentioned !== undefined && !this.#flights.mentionsOutdated(flight, mentioned);
+      if (isKept) this.#store.keep(pending, outcome, verdict, mentioned, now, predecessor);
+    }
     if (pending.asked.trace !== undefined) noteKeeping(pending.asked.trace, verdict, isSeen);
     outcome.edns = outcome.edns?.compactOk === true ? COMPACT_EDNS : undefined;
     outcome.setUniformTtl(verdict.ttl);

@@ -17,6 +17,7 @@ import { Frame, FramePool } from "../../plugin/packed/frames.ts";
 import { lendSections } from "../../plugin/packed/lend-sections.ts";
 import { DAMAGED, DISTURBED, EntryFinder, REGION_SHIFT } from "./entry-finder.ts";
 import { EntryMarks } from "./entry-marks.ts";
+import { EntryMentions, mentionedUnits } from "./entry-mentions.ts";
 import {
   type EntryContent,
   entryUnits,
@@ -57,6 +58,7 @@ export class EntrySlab {
   readonly #index: HashIndex;
   readonly #finder: EntryFinder;
   readonly #tree: NameTree;
+  readonly #mentions: EntryMentions;
   readonly marks: EntryMarks;
   readonly #evictor: Evictor;
   readonly #frames = new FramePool();
@@ -84,6 +86,7 @@ export class EntrySlab {
     this.#blocks = new BlockMemory(parts, regions);
     this.#index = new HashIndex(parts, capacity);
     this.#tree = new NameTree(parts, this.#blocks, capacity, secret);
+    this.#mentions = new EntryMentions(this.#blocks, this.#tree);
     this.marks = new EntryMarks(parts.octets(marksFor(regions * REGION_OCTETS)));
     this.#guard = new ReadGuard(parts.int32(regions));
     this.#finder = new EntryFinder(this.#index, this.#blocks, this.#guard);
@@ -199,6 +202,11 @@ export class EntrySlab {
     return (this.#word(unit, Head.KEY) & Key.ANSWERS) !== 0;
   }
 
+  /** Whether an entry rests on further names. */
+  mentions(unit: number): boolean {
+    return (this.#word(unit, Head.KEY) & Key.MENTIONS) !== 0;
+  }
+
   serialOf(unit: number): number {
     return this.#word(unit, Head.SERIAL);
   }
@@ -248,13 +256,14 @@ export class EntrySlab {
   }
 
   #put(key: EntryKey, content: EntryContent): number {
-    const units = entryUnits(content);
+    const units = entryUnits(content) + mentionedUnits(content.mentioned);
     const replaced = this.#finder.inside(key.hash, key.traits, content.asked);
     // An answer that is renewed is mostly as large as it was.
     if (replaced !== NONE && this.#blocks.lengthOf(replaced) === units) {
+      if (this.mentions(replaced)) this.#mentions.unlink(replaced);
       this.#write(replaced, key, content);
       this.marks.setRefreshing(replaced, false);
-      return 0;
+      return this.#linkMentions(replaced);
     }
     if (replaced !== NONE) this.#remove(replaced);
     let evicted = 0;
@@ -269,15 +278,25 @@ export class EntrySlab {
     }
     this.marks.clear(unit);
     this.#write(unit, key, content);
-    for (let round = 0; !this.#tree.link(unit); round++) {
-      if (round > 2 * this.capacity) throw new SlabFault("no entry makes room for a name");
-      const victim = this.#evictor.victim();
-      // The new one is not linked yet. With nobody else there it would have found its place.
-      if (victim !== unit) evicted += this.#evict(victim);
-    }
+    for (let round = 0; !this.#tree.link(unit); round++) evicted += this.#evictFor(unit, round);
     this.#index.add(key.hash, unit);
     this.#control[COUNT] = this.size + 1;
+    return evicted + this.#linkMentions(unit);
+  }
+
+  /** @returns how many entries had to go */
+  #linkMentions(unit: number): number {
+    if (!this.mentions(unit)) return 0;
+    let evicted = 0;
+    for (let round = 0; !this.#mentions.link(unit); round++) evicted += this.#evictFor(unit, round);
     return evicted;
+  }
+
+  /** Makes nodes free for the names of an entry. With nobody else there it would have found its place. */
+  #evictFor(unit: number, round: number): number {
+    if (round > 2 * this.capacity) throw new SlabFault("no entry makes room for a name");
+    const victim = this.#evictor.victim();
+    return victim === unit ? 0 : this.#evict(victim);
   }
 
   /** Takes the answer to a question out. False where others wrote for so long that it is still there. */
@@ -299,26 +318,40 @@ export class EntrySlab {
   }
 
   /**
-   * Drops the answers to questions for a name and for names below it. Looks at those alone.
+   * Drops the answers to questions for a name and for names below it, and those that mention such names. Looks at those alone.
    * @param most how many are dropped at the most
    * @returns how many there were; as many as `most` means that there may be more. -1 where others wrote for so long that nothing was done
    */
-  dropAtOrBelow(name: Name, most: number): number {
+  dropAtOrBelow({ folded }: Name, most: number): number {
     if (!this.#gate.enter()) return NONE;
     let dropped = 0;
     try {
-      // A cluster in motion has names forgotten whether or not anybody asked for any.
-      while (dropped < most && this.#control[COUNT] !== 0) {
-        const room = this.#found.subarray(0, Math.min(most - dropped, this.#found.length));
-        const count = this.#tree.collect(name.folded, room);
-        for (let index = 0; index < count; index++) this.#remove(room[index] as number);
-        dropped += count;
-        if (count < room.length) break;
-      }
+      dropped += this.#dropFound(most, (room) => this.#tree.collect(folded, room));
+      dropped += this.#dropFound(most - dropped, (room) => this.#tree.collectMentioning(folded, room));
     } catch (error) {
       this.#gate.mend(error);
     } finally {
       this.#gate.leave();
+    }
+    return dropped;
+  }
+
+  #dropFound(most: number, find: (room: Int32Array) => number): number {
+    let dropped = 0;
+    // A cluster in motion has names forgotten whether or not anybody asked for any.
+    while (dropped < most && this.#control[COUNT] !== 0) {
+      const room = this.#found.subarray(0, Math.min(most - dropped, this.#found.length));
+      const count = find(room);
+      const before = dropped;
+      for (let index = 0; index < count; index++) {
+        const unit = room[index] as number;
+        // It may be found by several names.
+        if (!this.#blocks.isBlock(unit)) continue;
+        this.#remove(unit);
+        dropped++;
+      }
+      if (count < room.length) break;
+      if (dropped === before) throw new SlabFault("what is found is no entry");
     }
     return dropped;
   }
@@ -407,12 +440,15 @@ export class EntrySlab {
     this.#control[SERIAL] = serial + 1;
     this.#gate.turn(unit >> REGION_SHIFT);
     writeEntry(this.#blocks, this.#floats, unit, key, serial, content, this.#shift);
+    const { mentioned } = content;
+    if (mentioned !== undefined) this.#mentions.write(unit, entryUnits(content), mentioned);
     this.#gate.turn(unit >> REGION_SHIFT);
   }
 
   #remove(unit: number): void {
     this.#gate.turn(unit >> REGION_SHIFT);
     this.#index.remove(this.#word(unit, Head.HASH), unit);
+    if (this.mentions(unit)) this.#mentions.unlink(unit);
     this.#tree.unlink(unit);
     this.#control[COUNT] = this.size - 1;
     this.#blocks.words[unit * UNIT_WORDS + Head.KEY] = 0;

@@ -17,6 +17,7 @@ import {
 } from "../../plugin/packed/entry-layout.ts";
 import { writeMessage, writeTables } from "../../plugin/packed/write-sections.ts";
 import type { EntryKey } from "./kept-answer.ts";
+import type { MentionedNames } from "./mentioned-names.ts";
 
 /** What an entry is made of. */
 export interface EntryContent {
@@ -36,6 +37,8 @@ export interface EntryContent {
   readonly wildcard: Uint8Array | undefined;
   /** Those of the answer that it renews. */
   readonly hits: Hits | undefined;
+  /** Further names that it rests on. */
+  readonly mentioned?: MentionedNames;
 }
 
 /** How often an answer was asked for. */
@@ -51,7 +54,7 @@ export function relative(time: number, origin: number): number {
   return Math.max(NEVER + 1, Math.min(0x7fff_ffff, Math.round(time - origin)));
 }
 
-/** Units of the block that an entry takes. */
+/** Units of the block that an entry takes up to the names that it mentions. */
 export function entryUnits({ sections, wildcard }: EntryContent): number {
   return unitsFor(
     entryOctets({
@@ -76,7 +79,7 @@ export function writeEntry(
   content: EntryContent,
   shift: number,
 ): void {
-  const { asked, sections, wildcard, hits } = content;
+  const { asked, sections, wildcard, hits, mentioned } = content;
   const { end, count, answerCount, authorityCount, additionalCount } = sections;
   const head = unit * UNIT_WORDS;
   words[head + Head.HASH] = key.hash;
@@ -87,7 +90,8 @@ export function writeEntry(
     ((content.rcode & Key.RCODE) << Key.RCODE_SHIFT) |
     (content.error ? Key.ERROR : 0) |
     (content.answers ? Key.ANSWERS : 0) |
-    (wildcard === undefined ? 0 : Key.WILDCARD);
+    (wildcard === undefined ? 0 : Key.WILDCARD) |
+    (mentioned === undefined || mentioned.count === 0 ? 0 : Key.MENTIONS);
   words[head + Head.FLAGS_RUNS] = content.flags | (sections.runCount << 16);
   words[head + Head.END_ADDITIONALS] = end | (additionalCount << 16);
   words[head + Head.ANSWERS_AUTHORITIES] = answerCount | (authorityCount << 16);

@@ -4,6 +4,7 @@ import { RecordType } from "../../dns/type-names.ts";
 import { LateOutcome } from "../../plugin/chain/late-outcome.ts";
 import type { Outcome, Query, Reply } from "../../plugin/index.ts";
 import type { CacheCounters } from "./counters.ts";
+import type { MentionedNames } from "./mentioned-names.ts";
 import { OutdatedNames } from "./outdated-names.ts";
 import type { AwaitedQuery } from "./pending-query.ts";
 import { namesClientSubnet } from "./query-options.ts";
@@ -116,6 +117,17 @@ export class FlightTable {
 
   isOutdated({ asked, askedAt }: Flight): boolean {
     return askedAt !== this.#outdated.time && this.#outdated.covers(asked.name, askedAt);
+  }
+
+  /** Whether one of the names that its answer rests on has changed since it was asked. What came at once cannot be outdated. */
+  mentionsOutdated(flight: Flight | undefined, { count, octets, starts }: MentionedNames): boolean {
+    if (flight === undefined || flight.askedAt === this.#outdated.time) return false;
+    for (let index = 0; index < count; index++) {
+      const start = starts[index] as number;
+      const end = starts[index + 1] as number;
+      if (this.#outdated.coversOctets(octets, start, end, flight.askedAt)) return true;
+    }
+    return false;
   }
 
   add(query: Query, pending: AwaitedQuery, arrival: FlightEnd): Flight {

@@ -25,10 +25,13 @@ export class CacheHandler {
   /** Whether the answers are counted here. */
   #holds = true;
 
-  constructor(settings: CacheSettings, site: Pick<Site, "clock" | "log" | "metrics" | "random">) {
+  constructor(
+    settings: CacheSettings,
+    site: Pick<Site, "changingNames" | "clock" | "log" | "metrics" | "random">,
+  ) {
     this.#settings = settings;
     this.#clock = site.clock;
-    this.store = new AnswerStore(settings, site.random, site.clock);
+    this.store = new AnswerStore(settings, site.random, site.clock, site.changingNames);
     this.#asker = new ChainAsker(settings, this.store, site.clock, site.log);
     this.#metrics = new CacheMetrics(site.metrics, settings.zones.toString());
     const errors = new RareErrors(site.clock, (error) => site.log.error(error.message));

@@ -10,6 +10,7 @@ import { UNIT_OCTETS, UNIT_WORDS } from "../../lib/collections/slab/block-memory
 import { roundUp, type SharedParts } from "../../lib/collections/slab/shared-parts.ts";
 import { SlabFault } from "../../lib/collections/slab/slab-fault.ts";
 import { HEAD_OCTETS, Head, Key, NAME_START } from "../../plugin/packed/entry-layout.ts";
+import { MENTION_OCTETS, Mention } from "./mention-layout.ts";
 
 /** Numbers of labels of which ancestors have nodes. */
 const DEPTHS = [0, 1, 2, 3, 4, 5, 6, 8, 12, 16, 24, 32, 48, 64, 96];
@@ -23,6 +24,7 @@ const NEXT = 3;
 const PREVIOUS = 4;
 const FIRST_ENTRY = 5;
 const NEXT_IN_BUCKET = 6;
+const FIRST_MENTION = 7;
 const NODE_WORDS = 8;
 
 const ROOT = 0;
@@ -31,6 +33,9 @@ const NONE = -1;
 /** Words of the part `control`. */
 const FREE = 0;
 const FRESH = 1;
+/** Mentions that are linked. */
+const MENTIONS = 2;
+const CONTROL_WORDS = 3;
 
 /** Entries whose names share a bucket: what is asked for thousands of types of one name has the oldest pushed out. */
 const MAX_OF_NAME = 64;
@@ -57,7 +62,7 @@ export class NameTree {
     this.#blocks = blocks;
     this.#maxNodes = maxNodes(capacity);
     this.#capacity = capacity;
-    this.#control = parts.int32(2);
+    this.#control = parts.int32(CONTROL_WORDS);
     this.#nodes = parts.int32(NODE_WORDS * this.#maxNodes);
     this.#nodeBuckets = parts.int32(bucketsFor(this.#maxNodes));
     this.#nameBuckets = parts.int32(bucketsFor(capacity));
@@ -68,7 +73,7 @@ export class NameTree {
   static octetsFor(capacity: number): number {
     const nodes = maxNodes(capacity);
     return (
-      roundUp(8) +
+      roundUp(4 * CONTROL_WORDS) +
       roundUp(4 * NODE_WORDS * nodes) +
       roundUp(4 * bucketsFor(nodes)) +
       roundUp(4 * bucketsFor(capacity))
@@ -84,6 +89,7 @@ export class NameTree {
     this.#nodes.fill(NONE, 0, NODE_WORDS);
     this.#control[FREE] = NONE;
     this.#control[FRESH] = ROOT + 1;
+    this.#control[MENTIONS] = 0;
   }
 
   /** Octets of the nodes that were ever in use. */
@@ -173,10 +179,9 @@ export class NameTree {
 
   #collectBelow(top: number, name: Uint8Array, all: boolean, found: Int32Array, first: number): number {
     let count = first;
-    let node = top;
-    // Each node and each entry is come by once, and each node is left upwards once.
-    let left = 2 * this.#maxNodes + this.#capacity;
-    for (;;) {
+    // Each node and each entry is come by once.
+    let left = this.#maxNodes + this.#capacity;
+    for (let node = top; node !== NONE; node = this.#following(node, top)) {
       let entry = this.#get(node, FIRST_ENTRY);
       while (entry !== NONE) {
         if (count === found.length) return count;
@@ -185,26 +190,88 @@ export class NameTree {
         entry = this.#blocks.words[entry * UNIT_WORDS + Head.NEXT_OF_NODE] as number;
       }
       if (left-- < 0) throw new SlabFault("the tree of names has no end");
-      const child = this.#get(node, FIRST_CHILD);
-      if (child !== NONE) {
-        node = child;
-        continue;
-      }
-      while (node !== top && this.#get(node, NEXT) === NONE) {
-        if (left-- < 0) throw new SlabFault("the tree of names has no end");
-        node = this.#get(node, PARENT);
-      }
-      if (node === top) return count;
-      node = this.#get(node, NEXT);
     }
+    return count;
+  }
+
+  /** The node after that one, of those at and below `top`; -1 after the last. */
+  #following(node: number, top: number): number {
+    const child = this.#get(node, FIRST_CHILD);
+    if (child !== NONE) return child;
+    let at = node;
+    let left = DEPTHS.length;
+    while (at !== top && this.#get(at, NEXT) === NONE) {
+      if (left-- === 0) throw new SlabFault("a node has no root");
+      at = this.#get(at, PARENT);
+    }
+    return at === top ? NONE : this.#get(at, NEXT);
+  }
+
+  /** Links a mention that is written, at the node of its own name where there is one for names of that length. False as of {@link link}. */
+  linkMention(mention: number): boolean {
+    const labels = this.#hash(this.#blocks.octets, mention * UNIT_OCTETS + MENTION_OCTETS);
+    const node = this.#nodeAbove(labels + 1);
+    if (node === NONE) return false;
+    const { words } = this.#blocks;
+    const head = mention * UNIT_WORDS;
+    const next = this.#get(node, FIRST_MENTION);
+    words[head + Mention.NODE] = node;
+    words[head + Mention.NEXT] = next;
+    words[head + Mention.PREVIOUS] = NONE;
+    if (next !== NONE) words[next * UNIT_WORDS + Mention.PREVIOUS] = mention;
+    this.#set(node, FIRST_MENTION, mention);
+    this.#control[MENTIONS] = (this.#control[MENTIONS] as number) + 1;
+    return true;
+  }
+
+  unlinkMention(mention: number): void {
+    const { words } = this.#blocks;
+    const head = mention * UNIT_WORDS;
+    const node = words[head + Mention.NODE] as number;
+    const next = words[head + Mention.NEXT] as number;
+    const previous = words[head + Mention.PREVIOUS] as number;
+    if (previous === NONE) this.#set(node, FIRST_MENTION, next);
+    else words[previous * UNIT_WORDS + Mention.NEXT] = next;
+    if (next !== NONE) words[next * UNIT_WORDS + Mention.PREVIOUS] = previous;
+    words[head + Mention.NODE] = NONE;
+    this.#control[MENTIONS] = (this.#control[MENTIONS] as number) - 1;
+    this.#prune(node);
+  }
+
+  /** As {@link collect}, but finds the entries that mention a name at or below that one: an entry as often as it mentions some. */
+  collectMentioning(name: Uint8Array, found: Int32Array): number {
+    let left = this.#control[MENTIONS] as number;
+    const top = left === 0 ? NONE : this.#known(this.#hash(name, 0));
+    const { words } = this.#blocks;
+    let count = 0;
+    let nodes = this.#maxNodes;
+    for (let node = top; node !== NONE; node = this.#following(node, top)) {
+      let mention = this.#get(node, FIRST_MENTION);
+      while (mention !== NONE) {
+        if (count === found.length) return count;
+        if (left-- <= 0) throw new SlabFault("the tree of names has no end");
+        const head = mention * UNIT_WORDS;
+        const length = words[head + Mention.LENGTH] as number;
+        if (length >= name.length && this.#stands(name, mention * UNIT_OCTETS + MENTION_OCTETS, length))
+          found[count++] = words[head + Mention.ENTRY] as number;
+        mention = words[head + Mention.NEXT] as number;
+      }
+      if (nodes-- < 0) throw new SlabFault("the tree of names has no end");
+    }
+    return count;
   }
 
   /** Whether the entry's name is that name, or else lies below it. */
   #endsIn(unit: number, name: Uint8Array, whole: boolean): boolean {
-    const { words, octets } = this.#blocks;
-    const start = unit * UNIT_OCTETS + HEAD_OCTETS;
+    const { words } = this.#blocks;
     const length = ((words[unit * UNIT_WORDS + Head.KEY] as number) & Key.NAME_END) - NAME_START;
     if (whole ? length !== name.length : length <= name.length) return false;
+    return this.#stands(name, unit * UNIT_OCTETS + HEAD_OCTETS, length);
+  }
+
+  /** Whether a name stands at the end of another one, which is no shorter. */
+  #stands(name: Uint8Array, start: number, length: number): boolean {
+    const { octets } = this.#blocks;
     let at = start;
     const tail = start + length - name.length;
     while (at < tail) at += (octets[at] as number) + 1;
@@ -270,6 +337,7 @@ export class NameTree {
     this.#set(node, NEXT, next);
     this.#set(node, PREVIOUS, NONE);
     this.#set(node, FIRST_ENTRY, NONE);
+    this.#set(node, FIRST_MENTION, NONE);
     this.#set(node, NEXT_IN_BUCKET, this.#nodeBuckets[bucket] as number);
     if (next !== NONE) this.#set(next, PREVIOUS, node);
     this.#set(parent, FIRST_CHILD, node);
@@ -281,7 +349,7 @@ export class NameTree {
   #prune(from: number): void {
     let node = from;
     let left = DEPTHS.length;
-    while (node !== ROOT && this.#get(node, FIRST_ENTRY) === NONE && this.#get(node, FIRST_CHILD) === NONE) {
+    while (node !== ROOT && this.#isBare(node)) {
       if (left-- === 0) throw new SlabFault("a node has no root");
       const parent = this.#get(node, PARENT);
       const next = this.#get(node, NEXT);
@@ -294,6 +362,14 @@ export class NameTree {
       this.#control[FREE] = node;
       node = parent;
     }
+  }
+
+  #isBare(node: number): boolean {
+    return (
+      this.#get(node, FIRST_ENTRY) === NONE &&
+      this.#get(node, FIRST_MENTION) === NONE &&
+      this.#get(node, FIRST_CHILD) === NONE
+    );
   }
 
   #unlinkFromBucket(node: number, bucket: number): void {

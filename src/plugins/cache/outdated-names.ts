@@ -29,11 +29,16 @@ export class OutdatedNames {
 
   /** Whether the answer to a question that was asked then is outdated. The work depends on the name, not on how many are outdated. */
   covers({ folded }: Name, askedAt: number): boolean {
+    return this.coversOctets(folded, 0, folded.length, askedAt);
+  }
+
+  /** The same for a name in wire form and lower case. */
+  coversOctets(octets: Uint8Array, start: number, end: number, askedAt: number): boolean {
     if (askedAt < this.#allBefore) return true;
-    for (let at = 0; ; at += octetAt(folded, at) + 1) {
-      const time = this.#times.get(hashName(folded, at, folded.length));
+    for (let at = start; ; at += octetAt(octets, at) + 1) {
+      const time = this.#times.get(hashName(octets, at, end));
       if (time !== undefined && time > askedAt) return true;
-      if (octetAt(folded, at) === 0) return false;
+      if (octetAt(octets, at) === 0) return false;
     }
   }
 

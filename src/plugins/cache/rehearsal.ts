@@ -2,6 +2,7 @@
 import { A } from "../../dns/record-table.ts";
 import { RecordType } from "../../dns/type-names.ts";
 import { MetricsRegistry } from "../../lib/metrics/metrics.ts";
+import { ChangingNames } from "../../plugin/contract/changing-names.ts";
 import { type Query, Reply, type Site } from "../../plugin/index.ts";
 import { rehearsalQuery } from "../../plugin/query/rehearsal.ts";
 import { CacheHandler } from "./handler.ts";
@@ -22,7 +23,11 @@ export function rehearse(settings: CacheSettings, { clock, log }: Pick<Site, "cl
       denial: { ...settings.denial, capacity },
       memory: smallestMemory(capacity, capacity),
     },
-    { clock, log, metrics: new MetricsRegistry({ processMetrics: false }), random: FIXED },
+    {
+      ...{ clock, log, random: FIXED },
+      metrics: new MetricsRegistry({ processMetrics: false }),
+      changingNames: new ChangingNames(() => []),
+    },
   );
   const answer = (query: Query): Reply =>
     query.reply({ answer: [A.create(query.name, TTL, { address: "127.0.0.1" })] });

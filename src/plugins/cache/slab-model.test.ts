@@ -9,6 +9,7 @@ import type { Query } from "../../plugin/index.ts";
 import { makeTestQuery, records } from "../../plugin/testing.ts";
 import { EntrySlab } from "./entry-slab.ts";
 import type { EntryContent } from "./entry-writer.ts";
+import { mention } from "./fixtures/mention.ts";
 
 const STEPS = Number(process.env.PORTOLAN_SLAB_STEPS ?? 6_000);
 /** Steps with one slab. */
@@ -34,6 +35,8 @@ interface Known {
   readonly query: Query;
   readonly traits: number;
   readonly content: EntryContent;
+  /** Names that it rests on besides its question. */
+  readonly targets: readonly Name[];
 }
 
 const NAMES = [
@@ -80,9 +83,10 @@ function play(seed: number): void {
     assert.equal(unit >= 0, model.has(key), `seed ${seed}, step ${step}: ${key}`);
     const action = dice.below(100);
     if (action < 50) {
-      const content = contentFor(query, dice);
+      const targets = dice.below(2) === 0 ? [] : NAMES.slice(0, dice.below(4)).map(() => nameBy(dice));
+      const content = { ...contentFor(query, dice), mentioned: mention(query, targets.map(String)) };
       const evicted = slab.put({ hash, traits }, content);
-      model.set(key, { query, traits, content });
+      model.set(key, { query, traits, content, targets });
       if (evicted > 0) forgetEvicted(slab, model, hashes, evicted);
       assert.ok(model.has(key), "what was just put is there");
     } else if (action < 80) {
@@ -93,7 +97,9 @@ function play(seed: number): void {
       model.delete(key);
     } else {
       const name = DROPPED[dice.below(DROPPED.length)] ?? assert.fail();
-      const covered = [...model].filter(([, known]) => known.query.name.isAtOrBelow(name));
+      const covered = [...model].filter(([, known]) =>
+        [known.query.name, ...known.targets].some((one) => one.isAtOrBelow(name)),
+      );
       for (const [outdated] of covered) model.delete(outdated);
       assert.equal(slab.dropAtOrBelow(name, 100_000), covered.length, `seed ${seed}, step ${step}: ${name}`);
     }
@@ -103,6 +109,10 @@ function play(seed: number): void {
   for (const { query, traits } of model.values())
     slab.removeAnswer((query.name.hash ^ traits) % hashes, traits, query);
   assert.deepEqual([slab.size, slab.octets], [0, 0]);
+}
+
+function nameBy(dice: Dice): Name {
+  return Name.parse(NAMES[dice.below(NAMES.length)] ?? assert.fail());
 }
 
 function forgetEvicted(slab: EntrySlab, model: Map<string, Known>, hashes: number, evicted: number): void {

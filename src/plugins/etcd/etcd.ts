@@ -87,6 +87,7 @@ export class Etcd implements PluginInstance {
       minLease: config["min-lease-ttl"],
       maxLease: config["max-lease-ttl"],
     };
+    site.changingNames.addZones(config.zones.zones);
     this.#metrics = new EtcdMetrics(site.metrics, config.zones);
     this.#changedAt = seconds(site.clock.wallTime());
     const [first] = config.zones.zones;
@@ -315,7 +316,7 @@ export class Etcd implements PluginInstance {
     this.#round = undefined;
     const names = this.#touched;
     this.#touched = [];
-    for (const { instance } of this.#site.block.plugins()) instance.forget?.(names);
+    this.#site.changingNames.tell(names);
   }
 
   #readSkydnsConfig(): void {

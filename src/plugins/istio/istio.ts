@@ -1,4 +1,4 @@
-import { A, AAAA, Rcode, RecordType, type ResourceRecord } from "../../dns/index.ts";
+import { A, AAAA, Name, Rcode, RecordType, type ResourceRecord } from "../../dns/index.ts";
 import { resolveManifestPath } from "../../kubernetes/api/source-options.ts";
 import { requireManifests } from "../../kubernetes/manifests/manifest-setup.ts";
 import type { ServiceEntryTable } from "../../kubernetes/store/mesh/service-entry-table.ts";
@@ -98,12 +98,12 @@ export class Istio implements PluginInstance {
   }
 
   #listen(table: ServiceEntryTable): void {
-    const { block, clock, log, metrics } = this.#site;
+    const { changingNames, clock, log, metrics } = this.#site;
+    // Hosts may stand anywhere, and come and go.
+    changingNames.addZones([Name.root]);
     const mappings = new MappingLog(table, clock, log);
     this.#log = mappings;
-    this.#forgetting = table.onChange((host) => {
-      for (const { instance } of block.plugins()) instance.forget?.([host.name]);
-    });
+    this.#forgetting = table.onChange((host) => changingNames.tell([host.name]));
     const gauge = (name: string, help: string) => metrics.gauge({ name, help }).slot();
     const entries = gauge("portolan_istio_service_entries", "ServiceEntries that have hosts to answer for.");
     const hosts = gauge("portolan_istio_hosts", "Hosts of ServiceEntries.");

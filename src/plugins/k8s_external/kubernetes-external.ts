@@ -35,7 +35,7 @@ export class KubernetesExternal implements PluginInstance {
   }
 
   start(): void {
-    const { block, clock } = this.#site;
+    const { block, changingNames, clock } = this.#site;
     const [cluster] = CLUSTER.among(block.plugins());
     if (cluster === undefined) {
       throw new SetupError("kubernetes plugin not loaded: k8s_external needs one in the same server block");
@@ -43,12 +43,11 @@ export class KubernetesExternal implements PluginInstance {
     const { zones, apex, ttl, headless, fallthrough } = this.#config;
     const answers = new ExternalAnswers({ cluster: cluster.view, zones: zones.zones, apex, ttl, headless });
     const handler = new ExternalHandler(answers, fallthrough);
+    changingNames.addZones(zones.zones);
     const touched = new TouchedExternalNames({
       view: answers.view,
       clock,
-      forget(names) {
-        for (const { instance } of block.plugins()) instance.forget?.(names);
-      },
+      forget: (names) => changingNames.tell(names),
     });
     const unsubscribe = cluster.view.store.subscribe((change) => {
       handler.forgetAnswers(change);

@@ -75,9 +75,8 @@ export class ShownCluster {
     });
     const live = () => cluster.source?.live;
     const awaited = () => live()?.awaited;
-    const forget = (names: readonly Name[]): void => {
-      for (const { instance } of site.block.plugins()) instance.forget?.(names);
-    };
+    site.changingNames.addZones(this.#zones);
+    const forget = (names: readonly Name[]): void => site.changingNames.tell(names);
     const { clock, log } = site;
     const { fallthrough } = values;
     this.#handler = values.kube_dns

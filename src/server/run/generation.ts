@@ -5,6 +5,7 @@ import type { Scheme } from "../../corefile/server-key.ts";
 import type { Name } from "../../dns/name.ts";
 import type { Logger } from "../../lib/logging/log.ts";
 import { withoutRest } from "../../lib/time/turn-share.ts";
+import { ChangingNames } from "../../plugin/contract/changing-names.ts";
 import type { ClusterClients } from "../../plugin/contract/cluster-clients.ts";
 import type { PlacedPlugin, PluginInstance } from "../../plugin/contract/plugin-instance.ts";
 import type { BlockView } from "../../plugin/contract/server-view.ts";
@@ -57,6 +58,8 @@ export class Generation {
   readonly planes: number;
   readonly debug: boolean;
   readonly #blocks: readonly Block[];
+  /** See {@link Generation.#forgetful}. */
+  #keepers: readonly PluginInstance[] | undefined;
   readonly #log: Logger;
   readonly #started: PluginInstance[] = [];
   readonly #origins = new Map<
@@ -99,7 +102,8 @@ export class Generation {
 
   async #make(options: GenerationOptions, rest: () => Promise<void>): Promise<void> {
     const { configuration } = this;
-    const shared = new Map<string, unknown>();
+    const changingNames = new ChangingNames(() => this.#forgetful());
+    const common = { shared: new Map<string, unknown>(), changingNames };
     const everywhere = pluginsForEveryBlock(configuration.blocks);
     const sockets = socketsByLabel(this.#blocks);
     const { plane } = options;
@@ -111,7 +115,7 @@ export class Generation {
       await rest();
       const add = (index: number, feed: string, make: (site: Site) => readonly PluginInstance[]): void => {
         try {
-          const site = makeSite(name, block, options, shared, options.feed(`${place}/${feed}`));
+          const site = makeSite(name, block, options, common, options.feed(`${place}/${feed}`));
           for (const instance of make(site)) {
             this.#origins.set(instance, { plugin, index });
             block.placed.push({ name, instance });
@@ -128,6 +132,14 @@ export class Generation {
     }
     const points = this.#makeListenPoints(options, sockets);
     this.#listenPoints = points.filter((point) => point.sockets > plane);
+  }
+
+  /** The instances that keep answers. */
+  #forgetful(): readonly PluginInstance[] {
+    this.#keepers ??= this.#blocks.flatMap(({ placed }) =>
+      placed.flatMap(({ instance }) => (instance.forget === undefined ? [] : instance)),
+    );
+    return this.#keepers;
   }
 
   /** Where this data plane listens. */

@@ -3,6 +3,7 @@
 import type { Logger } from "../../lib/logging/log.ts";
 import type { CounterSlot } from "../../lib/metrics/metric-slots.ts";
 import { GuardedClock } from "../../lib/time/guarded-clock.ts";
+import type { ChangingNames } from "../../plugin/contract/changing-names.ts";
 import type { PlacedPlugin } from "../../plugin/contract/plugin-instance.ts";
 import type { BlockSite, Feed, ListenerSite, Site } from "../../plugin/contract/site.ts";
 import type { ConfiguredBlock } from "../configuration/configuration.ts";
@@ -10,7 +11,16 @@ import type { PlacedKey } from "../configuration/listen-places.ts";
 import { PLUGIN_PANICS } from "../isolation/isolation.ts";
 
 /** Everything that a site offers and that does not depend on block and plugin. */
-export type SharedSite = Omit<Site, "plugin" | "block" | "log" | "resolvePath" | "shared" | "feed">;
+export type SharedSite = Omit<
+  Site,
+  "plugin" | "block" | "log" | "resolvePath" | "shared" | "feed" | "changingNames"
+>;
+
+/** What the instances of one configuration have in common. */
+export interface Common {
+  readonly shared: Map<string, unknown>;
+  readonly changingNames: ChangingNames;
+}
 
 export interface GenerationOptions {
   readonly site: SharedSite;
@@ -36,7 +46,7 @@ export function makeSite(
   plugin: string,
   block: SiteBlock,
   options: GenerationOptions,
-  shared: Map<string, unknown>,
+  { shared, changingNames }: Common,
   feed: Feed,
 ): Site {
   const { settings, keys, zones } = block.configured;
@@ -55,6 +65,7 @@ export function makeSite(
     plugin,
     block: blockSite,
     log,
+    changingNames,
     resolvePath: (path) => options.joinPath(settings.root, path),
     shared: (key, make) => sharedObject(shared, `${plugin}/${key}`, make),
   };

@@ -338,12 +338,13 @@ export class ZoneService implements TransferSource {
   }
 
   #tell(served: ServedZone): void {
+    this.#site.changingNames.addZones([served.apex]);
     const label = served.apex.toString();
     const sameName = this.table.get(served.apex) ?? served;
     const zones = [sameName, ...sameName.behind].map((each) => each.zone);
     this.#octets.slot(label).set(zones.reduce((sum, each) => sum + (each?.size ?? 0), 0));
     this.#records.slot(label).set(zones.reduce((sum, each) => sum + (each?.recordCount ?? 0), 0));
-    for (const { instance } of this.#site.block.plugins()) instance.forget?.([served.apex]);
+    this.#site.changingNames.tell([served.apex]);
     for (const listener of this.#listeners) listener(served.apex);
   }
 
@@ -354,7 +355,7 @@ export class ZoneService implements TransferSource {
     this.#octets.slot(label).set(0);
     this.#records.slot(label).set(0);
     this.#ages.remove(label);
-    for (const { instance } of this.#site.block.plugins()) instance.forget?.([served.apex]);
+    this.#site.changingNames.tell([served.apex]);
   }
 
   get transferZones(): readonly Name[] {

@@ -31,11 +31,11 @@ export class ChallengeResponder implements PluginInstance {
   };
 
   start(): void {
-    const { block, feed } = this.#site;
+    const { changingNames, feed } = this.#site;
     this.#endWatch = this.#state.challenges.watch((names) => {
       feed.publish(this.#state.challenges.challenges);
       // That there is no such name may have been kept, and so may the challenge before this one.
-      for (const { instance } of block.plugins()) instance.forget?.(names);
+      changingNames.tell(names);
       return feed.taken();
     });
   }
