@@ -169,7 +169,7 @@ function eventUntil(emitter: EventEmitter, event: string, end: number): Promise<
       emitter.removeListener(event, settle);
       resolve();
     };
-    const timer = setTimeout(settle, Math.ceil(end - performance.now()));
+    const timer = setTimeout(settle, Math.max(1, Math.ceil(end - performance.now())));
     emitter.once(event, settle);
   });
 }

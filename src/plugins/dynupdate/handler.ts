@@ -1,16 +1,6 @@
-import type { Offer } from "../../plugin/contract/service.ts";
-import {
-  Fallthrough,
-  type Handler,
-  type PlacedPlugin,
-  type PluginInstance,
-  SetupError,
-  type Site,
-  type TransferSource,
-} from "../../plugin/index.ts";
+import { Fallthrough, type Handler, SetupError, type Site } from "../../plugin/index.ts";
 import { FileZone, isMissing } from "../../zones/files/served-file.ts";
-import { ZoneService } from "../../zones/serving/zone-service.ts";
-import { ZONE_UPDATES, ZoneUpdates } from "../../zones/taking/zone-updates.ts";
+import { UpdatedZones } from "../../zones/taking/updated-zones.ts";
 import { permissionsOf, UNSUPPORTED_TYPES } from "../../zones/updates/allow-rules.ts";
 import { hasRoom, sizeOfZone, type UpdatePolicy } from "../../zones/updates/update-policy.ts";
 import type { DynUpdateConfig } from "./config.ts";
@@ -22,24 +12,17 @@ interface SeededZone {
   readonly policy: UpdatePolicy;
 }
 
-export class DynamicZones implements PluginInstance {
-  readonly handle: Handler;
+export class DynamicZones extends UpdatedZones {
   readonly handleUpdate: Handler;
-  readonly transferSource: TransferSource;
-  readonly services: readonly Offer<unknown>[];
-  readonly #service: ZoneService;
-  readonly #updates: ZoneUpdates;
-  readonly #zones: readonly SeededZone[];
+  protected readonly zones: readonly FileZone[];
+  readonly #seeded: readonly SeededZone[];
   readonly #isLeader: boolean;
 
   constructor(lines: readonly DynUpdateConfig[], site: Site) {
+    super(site, Fallthrough.none);
     this.#isLeader = site.feed.role === "leader";
-    const service = new ZoneService(this, site, Fallthrough.none);
-    this.#service = service;
-    this.handle = service.handle;
-    this.transferSource = service;
-    this.#updates = new ZoneUpdates(site);
-    this.#zones = lines.map((line) => {
+    const { service } = this;
+    this.#seeded = lines.map((line) => {
       const seed = line.file ?? "";
       const zone = new FileZone({
         service,
@@ -57,7 +40,7 @@ export class DynamicZones implements PluginInstance {
         maxUpdateRecords: line.max_update_records,
         unsupported: UNSUPPORTED_TYPES,
       };
-      zone.dynamic = this.#updates.add(zone, service, {
+      zone.dynamic = this.updates.add(zone, service, {
         journal: line.database === undefined ? undefined : site.resolvePath(line.database),
         isWhole: line.database !== undefined,
         policy,
@@ -65,29 +48,15 @@ export class DynamicZones implements PluginInstance {
       });
       return { zone, seed, policy };
     });
-    this.#updates.receive(service);
-    this.handleUpdate = this.#updates.handle;
-    this.services = [ZONE_UPDATES.offer(this.#updates)];
-  }
-
-  inherit(predecessors: readonly PlacedPlugin[]): void {
-    for (const former of ZONE_UPDATES.among(predecessors)) this.#updates.inherit(former);
-  }
-
-  started(): void {
-    this.#updates.adopt();
-  }
-
-  async examine(): Promise<void> {
-    this.#updates.onlyLook();
-    await this.start();
-    await this.stop();
+    this.zones = this.#seeded.map(({ zone }) => zone);
+    this.updates.receive(service);
+    this.handleUpdate = this.updates.handle;
   }
 
   async start(): Promise<void> {
     // A follower has its zones from the leader.
     if (!this.#isLeader) return;
-    for (const { zone, seed, policy } of this.#zones) {
+    for (const { zone, seed, policy } of this.#seeded) {
       try {
         await zone.load();
       } catch (error) {
@@ -99,15 +68,5 @@ export class DynamicZones implements PluginInstance {
       if (loaded !== undefined && !hasRoom(sizeOfZone(loaded), policy))
         throw new SetupError(`zone file "${seed}" exceeds configured limits`);
     }
-  }
-
-  stop(): Promise<void> {
-    for (const { zone } of this.#zones) zone.stop();
-    this.#service.stop();
-    return this.#updates.stop();
-  }
-
-  describeState(): readonly string[] {
-    return this.#zones.map(({ zone }) => zone.describe());
   }
 }

@@ -1,17 +1,8 @@
-import type { Offer } from "../../plugin/contract/service.ts";
-import {
-  type Handler,
-  type PlacedPlugin,
-  type PluginInstance,
-  SetupError,
-  type Site,
-  type TransferSource,
-} from "../../plugin/index.ts";
+import { type Handler, type PlacedPlugin, SetupError, type Site } from "../../plugin/index.ts";
 import { loadMemoryRelease } from "../../runtime/memory-release.ts";
 import { ZoneFileError } from "../../zones/files/parsed-file.ts";
 import { FileZone, isMissing } from "../../zones/files/served-file.ts";
-import { ZoneService } from "../../zones/serving/zone-service.ts";
-import { ZONE_UPDATES, ZoneUpdates } from "../../zones/taking/zone-updates.ts";
+import { UpdatedZones } from "../../zones/taking/updated-zones.ts";
 import { JournalError } from "../../zones/updates/update-journal.ts";
 import { openPolicy } from "../../zones/updates/update-policy.ts";
 import { type FileConfig, joinLines } from "./config.ts";
@@ -19,23 +10,16 @@ import { type FileConfig, joinLines } from "./config.ts";
 /** Below that there is nothing to be won. */
 const MANY_RECORDS = 100_000;
 
-export class FileZones implements PluginInstance {
-  readonly handle: Handler;
+export class FileZones extends UpdatedZones {
   readonly handleUpdate: Handler | undefined;
-  readonly transferSource: TransferSource;
-  readonly #service: ZoneService;
-  readonly services: readonly Offer<unknown>[];
+  protected readonly zones: readonly FileZone[];
   readonly #site: Site;
-  readonly #zones: readonly FileZone[];
-  readonly #updates: ZoneUpdates;
   #isReload = false;
 
   constructor(lines: readonly FileConfig[], site: Site) {
     const settings = joinLines(lines);
-    const service = new ZoneService(this, site, settings.fallthrough);
-    this.#service = service;
-    this.handle = service.handle;
-    this.transferSource = service;
+    super(site, settings.fallthrough);
+    const { service } = this;
     const all = settings.zones.flatMap(({ file, zones, reload, byMtime }) =>
       zones.zones.map((origin) => {
         const options = { service, site, origin, file: site.resolvePath(file), reload, byMtime };
@@ -44,46 +28,34 @@ export class FileZones implements PluginInstance {
     );
     for (const { served } of all) service.table.add(served);
     this.#site = site;
-    this.#updates = new ZoneUpdates(site);
     const isLeader = site.feed.role === "leader";
     const taking = new Set<FileZone>();
     for (const { zones, permissions, journal } of settings.zones) {
       const zone = all.find(({ served }) => zones.zones.some((origin) => origin.equals(served.apex)));
       if (permissions.length === 0 || zone === undefined) continue;
       taking.add(zone);
-      zone.dynamic = this.#updates.add(zone, service, {
+      zone.dynamic = this.updates.add(zone, service, {
         journal: site.resolvePath(journal),
         isWhole: false,
         policy: openPolicy(permissions),
         needsKeys: true,
       });
     }
-    this.#updates.receive(service);
+    this.updates.receive(service);
     // A follower reads no file of a zone that the leader changes.
-    this.#zones = isLeader ? all : all.filter((zone) => !taking.has(zone));
-    this.handleUpdate = this.#updates.isEmpty ? undefined : this.#updates.handle;
-    this.services = [ZONE_UPDATES.offer(this.#updates)];
+    this.zones = isLeader ? all : all.filter((zone) => !taking.has(zone));
+    this.handleUpdate = this.updates.isEmpty ? undefined : this.updates.handle;
   }
 
-  inherit(predecessors: readonly PlacedPlugin[]): void {
+  override inherit(predecessors: readonly PlacedPlugin[]): void {
     this.#isReload = true;
-    for (const former of ZONE_UPDATES.among(predecessors)) this.#updates.inherit(former);
-  }
-
-  started(): void {
-    this.#updates.adopt();
-  }
-
-  async examine(): Promise<void> {
-    this.#updates.onlyLook();
-    await this.start();
-    await this.stop();
+    super.inherit(predecessors);
   }
 
   /** As CoreDNS does it: a file that is no zone refuses the start, one that is not there yet is waited for. */
   async start(): Promise<void> {
-    if (!this.#updates.isEmpty) this.#updates.check(this.#site.block);
-    for (const zone of this.#zones) {
+    if (!this.updates.isEmpty) this.updates.check(this.#site.block);
+    for (const zone of this.zones) {
       try {
         await zone.load();
       } catch (error) {
@@ -94,24 +66,14 @@ export class FileZones implements PluginInstance {
       }
     }
     await this.#giveBackMemory();
-    for (const zone of this.#zones) zone.watch();
+    for (const zone of this.zones) zone.watch();
   }
 
   /** Reading a large zone leaves much behind. At the start nobody is served yet, so the time for it is now; in a reload it would keep queries waiting. */
   async #giveBackMemory(): Promise<void> {
     if (this.#isReload) return;
-    const records = this.#zones.reduce((sum, { served }) => sum + (served.zone?.recordCount ?? 0), 0);
+    const records = this.zones.reduce((sum, { served }) => sum + (served.zone?.recordCount ?? 0), 0);
     if (records >= MANY_RECORDS) (await loadMemoryRelease()).all();
-  }
-
-  stop(): Promise<void> {
-    for (const zone of this.#zones) zone.stop();
-    this.#service.stop();
-    return this.#updates.stop();
-  }
-
-  describeState(): readonly string[] {
-    return this.#zones.map((zone) => zone.describe());
   }
 }
 

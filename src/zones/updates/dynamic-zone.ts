@@ -4,15 +4,14 @@ import type { Message } from "../../dns/message.ts";
 import type { Name } from "../../dns/name.ts";
 import { Rcode } from "../../dns/numbers.ts";
 import type { Logger } from "../../lib/logging/log.ts";
-import { compareZones } from "../changes/zone-journal.ts";
 import { partOf } from "../changes/zone-part.ts";
 import type { Zone } from "../data/zone.ts";
-import { soaRecord } from "../data/zone-transfer.ts";
 import type { ServedZone } from "../serving/served-zone.ts";
 import type { ZoneService } from "../serving/zone-service.ts";
 import { EditedZone, RecordTooLargeError, type ZoneStep } from "./edited-zone.ts";
 import { isBasedOn, serialsLost } from "./journal-serials.ts";
-import { changeOf, withoutDetours } from "./steps.ts";
+import { JournalUpkeep, type UpkeepOptions } from "./journal-upkeep.ts";
+import { changeOf } from "./steps.ts";
 import { type Journal, NoJournal, type ReadUpdates, UpdateJournal } from "./update-journal.ts";
 import { applyUpdate, checkPrerequisites, checkUpdate } from "./update-message.ts";
 import {
@@ -32,8 +31,6 @@ const MOST_WAITING = 1_000;
 const BATCH_RECORDS = 300;
 /** Steps of a journal that are done again in one turn: some tenths of a millisecond. */
 const PORTION = 200;
-/** Octets from which on a journal is written anew, and how many times what it would have then. */
-const LEAST_TO_COMPACT = 1024 * 1024;
 
 /** Changes of the predecessor that a zone remembers while its file is read; with more, it takes over the whole zone at the end. */
 const MOST_MISSED = 1_000;
@@ -53,19 +50,11 @@ interface WaitingUpdate {
   readonly settle: (rcode: number) => void;
 }
 
-export interface DynamicZoneOptions {
-  readonly served: ServedZone;
+export interface DynamicZoneOptions extends UpkeepOptions {
   /** Of the journal; `undefined` where updates live in memory only. */
   readonly path: string | undefined;
-  /** The journal has the whole zone, which the file only began: from then on it counts in place of the file. */
-  readonly isWhole?: boolean;
   readonly policy: UpdatePolicy;
   readonly service: ZoneService;
-  readonly log: Logger;
-  /** The zone as its file has it. */
-  readFile(): Promise<Zone | undefined>;
-  /** The journal was found to be damaged in so many places. */
-  onDamage(places: number): void;
 }
 
 export class DynamicZone {
@@ -86,8 +75,7 @@ export class DynamicZone {
   /** What happened to the predecessor's zone while this one was being read. */
   #missed: AppliedSteps[] | undefined = [];
   #onlyLooks = false;
-  /** Octets that the steps since the last compaction began with. */
-  #compactAt = LEAST_TO_COMPACT;
+  readonly #upkeep: JournalUpkeep;
   /** Of the zone, where it has bounds. */
   #size: (ZoneSize & { readonly zone: Zone; readonly serial: number }) | undefined;
   readonly #options: DynamicZoneOptions;
@@ -103,6 +91,7 @@ export class DynamicZone {
       path === undefined
         ? new NoJournal()
         : new UpdateJournal(path, nextTurn, isWhole === true ? 0o600 : 0o644);
+    this.#upkeep = new JournalUpkeep(this.journal, options, nextTurn);
   }
 
   /**
@@ -119,8 +108,8 @@ export class DynamicZone {
       let repaired: readonly ZoneStep[] = [];
       // What somebody else is writing to may end anywhere.
       if (contents !== undefined && this.#mayWrite) {
-        this.#tellDamage(contents);
-        if (contents.damage.length > 0 && isServed) return this.#restore();
+        this.#upkeep.tellDamage(contents);
+        if (contents.damage.length > 0 && isServed) return this.#upkeep.restore(this.#base);
       }
       if (contents !== undefined && isBasedOn(contents, zone.serial)) {
         const edited = new EditedZone(zone);
@@ -156,7 +145,7 @@ export class DynamicZone {
   async #takeOverWhole(seed: Zone, contents: ReadUpdates | undefined): Promise<void> {
     let current = seed;
     if (contents !== undefined) {
-      if (this.#mayWrite) this.#tellDamage(contents);
+      if (this.#mayWrite) this.#upkeep.tellDamage(contents);
       const isDamaged = contents.damage.length > 0;
       this.#base = contents.base ?? seed.serial;
       current = await zoneOfSteps(isDamaged ? seed : undefined, seed.apex, contents.steps, nextTurn);
@@ -167,23 +156,6 @@ export class DynamicZone {
     await this.#service.replace(this.#served, current);
     for (const applied of this.#missed ?? []) await this.#repeat(applied);
     this.#missed = undefined;
-  }
-
-  #tellDamage({ damage, torn, keptAside }: ReadUpdates): void {
-    const { path } = this.journal;
-    const { spelled } = this.#served;
-    if (torn > 0)
-      this.#log.warning(
-        `Journal "${path}" of zone "${spelled}" ended in ${torn} octets of an update that was never acknowledged: they are dropped`,
-      );
-    if (damage.length === 0) return;
-    this.#options.onDamage(damage.length);
-    const places = damage.slice(0, MOST_PLACES).map(({ at, length }) => `${length} octets at ${at}`);
-    if (damage.length > MOST_PLACES) places.push(`${damage.length - MOST_PLACES} more places`);
-    const kept = keptAside === undefined ? "" : `; the file is kept as "${keptAside}"`;
-    this.#log.error(
-      `Journal "${path}" of zone "${spelled}" is damaged: ${places.join(", ")}. Updates that stood there cannot be read${kept}`,
-    );
   }
 
   get #mayWrite(): boolean {
@@ -244,11 +216,11 @@ export class DynamicZone {
         const { zone, base } = await predecessor.#handOver(this);
         this.#predecessor = undefined;
         const contents = await this.journal.read();
-        if (contents !== undefined) this.#tellDamage(contents);
+        if (contents !== undefined) this.#upkeep.tellDamage(contents);
         if (base === this.#base) {
           if (zone !== undefined && zone.serial !== this.#served.zone?.serial)
             await this.#service.replace(this.#served, zone);
-          if (contents !== undefined && contents.damage.length > 0) await this.#restore();
+          if (contents !== undefined && contents.damage.length > 0) await this.#upkeep.restore(this.#base);
         } else if (contents !== undefined && contents.base !== this.#base) await this.journal.retire();
       } catch (error) {
         this.#log.error(
@@ -354,7 +326,7 @@ export class DynamicZone {
       this.#size = { zone: changed, serial: changed.serial, ...sizeAfter(size, steps) };
     // Who is told that it is done asks for it next, and any data plane may answer.
     await this.#service.copies?.taken();
-    if (this.journal.size > this.#compactAt) await this.#compact();
+    await this.#upkeep.compact(this.#base);
     return { from, base: this.#base, steps };
   }
 
@@ -412,46 +384,7 @@ export class DynamicZone {
       this.#size = { zone, serial: zone.serial, ...sizeOfZone(zone) };
     return hasRoom(sizeAfter(this.#size, steps), policy);
   }
-
-  /** Never rejects: the updates are on the disk and in force, whether the journal becomes shorter or not. */
-  async #compact(): Promise<void> {
-    try {
-      const contents = await this.journal.read();
-      if (contents === undefined) return;
-      this.#tellDamage(contents);
-      if (contents.damage.length > 0) await this.#restore();
-      else await this.journal.compact(this.#base, await withoutDetours(contents.steps, nextTurn));
-    } catch (error) {
-      const reason = error instanceof Error ? error.message : String(error);
-      this.#log.error(
-        `Journal "${this.journal.path}" of zone "${this.#served.spelled}" cannot be written anew: ${reason}`,
-      );
-    } finally {
-      this.#compactAt = Math.max(LEAST_TO_COMPACT, 2 * this.journal.size);
-    }
-  }
-
-  /** The zone that is served has what the journal lost: all that it has and the file has not is written down again. */
-  async #restore(): Promise<void> {
-    const { spelled, zone } = this.#served;
-    if (this.#options.isWhole === true) {
-      if (zone !== undefined) await this.journal.compact(this.#base, allOf(zone));
-      return;
-    }
-    const file = await this.#options.readFile();
-    if (zone === undefined || file?.serial !== this.#base) return;
-    const differences = await compareZones(file, zone, Number.POSITIVE_INFINITY, nextTurn);
-    if (differences === undefined) return;
-    const steps: ZoneStep[] = [];
-    for (const record of differences.removed.records()) steps.push({ sign: "-", record });
-    for (const record of differences.added.records()) steps.push({ sign: "+", record });
-    await this.journal.compact(this.#base, [...steps, { sign: "+", record: soaRecord(zone) }]);
-    this.#log.info(`Journal "${this.journal.path}" of zone "${spelled}" is complete again: nothing is lost`);
-  }
 }
-
-/** Places that the log names. */
-const MOST_PLACES = 5;
 
 function sizeOf({ answer, authority }: Message): number {
   return answer.length + authority.length;

@@ -1,0 +1,58 @@
+/** What plugins have in common whose zones begin as files and may take updates. */
+import type { Offer } from "../../plugin/contract/service.ts";
+import type {
+  Fallthrough,
+  Handler,
+  PlacedPlugin,
+  PluginInstance,
+  Site,
+  TransferSource,
+} from "../../plugin/index.ts";
+import type { FileZone } from "../files/served-file.ts";
+import { ZoneService } from "../serving/zone-service.ts";
+import { ZONE_UPDATES, ZoneUpdates } from "./zone-updates.ts";
+
+export abstract class UpdatedZones implements PluginInstance {
+  readonly handle: Handler;
+  readonly transferSource: TransferSource;
+  readonly services: readonly Offer<unknown>[];
+  protected readonly service: ZoneService;
+  protected readonly updates: ZoneUpdates;
+  /** Those that this thread reads. */
+  protected abstract readonly zones: readonly FileZone[];
+
+  constructor(site: Site, fallthrough: Fallthrough) {
+    const service = new ZoneService(this, site, fallthrough);
+    this.service = service;
+    this.handle = service.handle;
+    this.transferSource = service;
+    this.updates = new ZoneUpdates(site);
+    this.services = [ZONE_UPDATES.offer(this.updates)];
+  }
+
+  inherit(predecessors: readonly PlacedPlugin[]): void {
+    for (const former of ZONE_UPDATES.among(predecessors)) this.updates.inherit(former);
+  }
+
+  started(): void {
+    this.updates.adopt();
+  }
+
+  async examine(): Promise<void> {
+    this.updates.onlyLook();
+    await this.start();
+    await this.stop();
+  }
+
+  abstract start(): Promise<void>;
+
+  stop(): Promise<void> {
+    for (const zone of this.zones) zone.stop();
+    this.service.stop();
+    return this.updates.stop();
+  }
+
+  describeState(): readonly string[] {
+    return this.zones.map((zone) => zone.describe());
+  }
+}

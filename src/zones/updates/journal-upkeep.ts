@@ -1,0 +1,97 @@
+/** Care for the journal of a zone: it is written anew when it is large or damaged, and the log says what was lost. */
+import type { Logger } from "../../lib/logging/log.ts";
+import { compareZones } from "../changes/zone-journal.ts";
+import type { Zone } from "../data/zone.ts";
+import { soaRecord } from "../data/zone-transfer.ts";
+import type { ServedZone } from "../serving/served-zone.ts";
+import type { ZoneStep } from "./edited-zone.ts";
+import { withoutDetours } from "./steps.ts";
+import type { Journal, ReadUpdates } from "./update-journal.ts";
+import { allOf } from "./whole-zone.ts";
+
+/** Octets from which on a journal is written anew, and how many times what it would have then. */
+const LEAST_TO_COMPACT = 1024 * 1024;
+/** Places that the log names. */
+const MOST_PLACES = 5;
+
+export interface UpkeepOptions {
+  readonly served: ServedZone;
+  /** The journal has the whole zone, which the file only began: from then on it counts in place of the file. */
+  readonly isWhole?: boolean;
+  readonly log: Logger;
+  /** The zone as its file has it. */
+  readFile(): Promise<Zone | undefined>;
+  /** The journal was found to be damaged in so many places. */
+  onDamage(places: number): void;
+}
+
+export class JournalUpkeep {
+  readonly #journal: Journal;
+  readonly #options: UpkeepOptions;
+  readonly #pause: () => Promise<void>;
+  /** Octets that the steps since the last compaction began with. */
+  #compactAt = LEAST_TO_COMPACT;
+
+  /** @param pause called between portions */
+  constructor(journal: Journal, options: UpkeepOptions, pause: () => Promise<void>) {
+    this.#journal = journal;
+    this.#options = options;
+    this.#pause = pause;
+  }
+
+  tellDamage({ damage, torn, keptAside }: ReadUpdates): void {
+    const { path } = this.#journal;
+    const { spelled } = this.#options.served;
+    if (torn > 0)
+      this.#options.log.warning(
+        `Journal "${path}" of zone "${spelled}" ended in ${torn} octets of an update that was never acknowledged: they are dropped`,
+      );
+    if (damage.length === 0) return;
+    this.#options.onDamage(damage.length);
+    const places = damage.slice(0, MOST_PLACES).map(({ at, length }) => `${length} octets at ${at}`);
+    if (damage.length > MOST_PLACES) places.push(`${damage.length - MOST_PLACES} more places`);
+    const kept = keptAside === undefined ? "" : `; the file is kept as "${keptAside}"`;
+    this.#options.log.error(
+      `Journal "${path}" of zone "${spelled}" is damaged: ${places.join(", ")}. Updates that stood there cannot be read${kept}`,
+    );
+  }
+
+  /** Writes a journal anew that has become large. Never rejects: the updates are on the disk and in force, whether it becomes shorter or not. */
+  async compact(base: number): Promise<void> {
+    if (this.#journal.size <= this.#compactAt) return;
+    try {
+      const contents = await this.#journal.read();
+      if (contents === undefined) return;
+      this.tellDamage(contents);
+      if (contents.damage.length > 0) await this.restore(base);
+      else await this.#journal.compact(base, await withoutDetours(contents.steps, this.#pause));
+    } catch (error) {
+      const reason = error instanceof Error ? error.message : String(error);
+      this.#options.log.error(
+        `Journal "${this.#journal.path}" of zone "${this.#options.served.spelled}" cannot be written anew: ${reason}`,
+      );
+    } finally {
+      this.#compactAt = Math.max(LEAST_TO_COMPACT, 2 * this.#journal.size);
+    }
+  }
+
+  /** The zone that is served has what the journal lost: all that it has and the file has not is written down again. */
+  async restore(base: number): Promise<void> {
+    const { spelled, zone } = this.#options.served;
+    if (this.#options.isWhole === true) {
+      if (zone !== undefined) await this.#journal.compact(base, allOf(zone));
+      return;
+    }
+    const file = await this.#options.readFile();
+    if (zone === undefined || file?.serial !== base) return;
+    const differences = await compareZones(file, zone, Number.POSITIVE_INFINITY, this.#pause);
+    if (differences === undefined) return;
+    const steps: ZoneStep[] = [];
+    for (const record of differences.removed.records()) steps.push({ sign: "-", record });
+    for (const record of differences.added.records()) steps.push({ sign: "+", record });
+    await this.#journal.compact(base, [...steps, { sign: "+", record: soaRecord(zone) }]);
+    this.#options.log.info(
+      `Journal "${this.#journal.path}" of zone "${spelled}" is complete again: nothing is lost`,
+    );
+  }
+}
