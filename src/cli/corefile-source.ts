@@ -1,8 +1,10 @@
 /** Where the text of a Corefile comes from, and why it cannot be had. */
+
 import { existsSync, readSync } from "node:fs";
 import { isatty } from "node:tty";
 import { describeNoText } from "../corefile/host.ts";
 import { NO_FILE, nodeHost } from "../corefile/node-host.ts";
+import { messageOf } from "../lib/text/message-of.ts";
 import { type CorefileSource, defaultCorefile } from "../server/configuration/configuration.ts";
 
 /** Ways to name standard input, as shells and scripts do. */
@@ -86,8 +88,7 @@ function readChunk(chunk: Buffer): number {
       const code = error instanceof Error && "code" in error ? error.code : undefined;
       // What Windows says at the end of a pipe.
       if (code === "EOF") return 0;
-      if (code !== "EAGAIN")
-        throw new UnreadableCorefile("stdin", error instanceof Error ? error.message : String(error));
+      if (code !== "EAGAIN") throw new UnreadableCorefile("stdin", messageOf(error));
       // Somebody set the pipe to say so instead of waiting; there is nothing to do until the text is there.
       Atomics.wait(sleep, 0, 0, AGAIN_AFTER);
     }

@@ -1,4 +1,5 @@
 /** Runs the server until a signal ends it. */
+
 import { writeFile } from "node:fs/promises";
 import { setImmediate as nextTurn } from "node:timers/promises";
 import { inspect } from "node:util";
@@ -7,6 +8,7 @@ import { fileFault } from "../lib/files/file-fault.ts";
 import { LogWriter, ProcessLog, writeAllSync } from "../lib/logging/log.ts";
 import { logFormat } from "../lib/logging/log-format.ts";
 import { MetricsRegistry } from "../lib/metrics/metrics.ts";
+import { messageOf } from "../lib/text/message-of.ts";
 import { version } from "../lib/text/version.ts";
 import { SystemClock } from "../lib/time/clock.ts";
 import { loadMemoryRelease } from "../runtime/memory-release.ts";
@@ -157,7 +159,7 @@ function hasMuch(much: number): boolean {
 }
 
 function failStart(error: unknown, { logFormat }: ServerFlags): number {
-  const text = error instanceof Error ? error.message : String(error);
+  const text = messageOf(error);
   const words = error instanceof ConfigurationError ? text : withoutLineBreaks(text);
   process.stderr.write(lastWords(words, logFormat));
   return 1;

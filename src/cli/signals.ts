@@ -1,5 +1,7 @@
 /** What the process does on signals (docs/spec/coredns-behaviour.md#signals). */
+
 import type { ProcessLog } from "../lib/logging/log.ts";
+import { messageOf } from "../lib/text/message-of.ts";
 import type { Server } from "../server/server.ts";
 
 export interface Ending {
@@ -30,7 +32,7 @@ export function obeySignals(
     server.stop().then(
       (failedHooks) => end({ code: failedHooks > 0 ? EXIT.HOOKS_FAILED : EXIT.CLEAN }),
       (error: unknown) => {
-        log.error(`Error stopping servers: ${error instanceof Error ? error.message : String(error)}`);
+        log.error(`Error stopping servers: ${messageOf(error)}`);
         end({ code: EXIT.STOP_FAILED });
       },
     );
@@ -55,7 +57,7 @@ export function obeySignals(
       log.info("SIGUSR1: Reloading");
       // The server has logged why, and goes on as it was. The words are those of CoreDNS, for those who watch its log.
       server.reload().catch((error: unknown) => {
-        const [first = ""] = (error instanceof Error ? error.message : String(error)).trim().split("\n");
+        const [first = ""] = messageOf(error).trim().split("\n");
         log.error(`SIGUSR1: starting with listener file descriptors: ${first}`);
       });
     },

@@ -3,6 +3,7 @@
 import type { IncomingMessage, ServerResponse } from "node:http";
 import type { Logger, SettableLevel } from "../lib/logging/log.ts";
 import { countOf } from "../lib/text/count-of.ts";
+import { messageOf } from "../lib/text/message-of.ts";
 import type { Clock } from "../lib/time/clock.ts";
 import { ExplainError } from "../plugin/contract/explanation.ts";
 import type { HttpHandler, ServerControl } from "../plugin/contract/site.ts";
@@ -155,9 +156,7 @@ export class ConsoleApi {
       if (body !== undefined) answerJson(response, 200, body);
     } catch (error) {
       const known = error instanceof ExplainError ? new RequestError(400, error.message) : error;
-      answerError(response, known, (fault) =>
-        this.#options.log.error(fault instanceof Error ? fault.message : String(fault)),
-      );
+      answerError(response, known, (fault) => this.#options.log.error(messageOf(fault)));
     }
   }
 

@@ -1,6 +1,8 @@
 /** The other replicas: found under the names in the Corefile, asked over their own consoles. */
+
 import { lookup } from "node:dns/promises";
 import { nodeHttp } from "../lib/files/node-modules.ts";
+import { messageOf } from "../lib/text/message-of.ts";
 import type { FleetView, NowView, ReplicaRow, ReplicaView } from "./api-types.ts";
 import { isLoopbackHost } from "./http/loopback.ts";
 import { replicaNow, replicaView } from "./replica-facts.ts";
@@ -119,7 +121,7 @@ export class FleetWatch {
       const found = await lookup(host, { all: true });
       return { source, addresses: found.map(({ address }) => withPort(address)), problem: "" };
     } catch (error) {
-      return { source, addresses: [], problem: error instanceof Error ? error.message : String(error) };
+      return { source, addresses: [], problem: messageOf(error) };
     }
   }
 

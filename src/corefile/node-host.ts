@@ -1,4 +1,5 @@
 import { readdirSync, readFileSync, statSync } from "node:fs";
+import { messageOf } from "../lib/text/message-of.ts";
 import type { CorefileHost, FileContent } from "./host.ts";
 
 /** The machine's file system and the process's environment. Reading waits: it happens at start and at reload only. */
@@ -46,5 +47,5 @@ function readFile(path: string): FileContent {
 function reasonOf(error: unknown): string {
   const code = error instanceof Error && "code" in error ? error.code : undefined;
   if (code === "EACCES" || code === "EPERM") return "no permission to read it";
-  return error instanceof Error ? error.message : String(error);
+  return messageOf(error);
 }

@@ -1,4 +1,5 @@
 /** The API of the cluster for commands that are no server: they find it as kubectl and pods do. */
+
 import {
   type ClusterAccess,
   ClusterAccessError,
@@ -12,6 +13,7 @@ import { readWhole } from "../kubernetes/api/client/frames.ts";
 import { member, textEntries } from "../kubernetes/objects/json.ts";
 import { readTextFile } from "../lib/files/bounded-file.ts";
 import { MetricsRegistry } from "../lib/metrics/metrics.ts";
+import { messageOf } from "../lib/text/message-of.ts";
 import { version } from "../lib/text/version.ts";
 import type { Clock } from "../lib/time/clock.ts";
 
@@ -35,10 +37,7 @@ export async function findCluster(options: Omit<ClusterClientOptions, "clock">):
     try {
       text = await readTextFile(kubeconfig);
     } catch (error) {
-      throw new ClusterAccessError(
-        `kubeconfig ${kubeconfig}`,
-        error instanceof Error ? error.message : String(error),
-      );
+      throw new ClusterAccessError(`kubeconfig ${kubeconfig}`, messageOf(error));
     }
     const access = parseKubeconfig(text, kubeconfig, undefined, environment);
     return server === "" ? access : { ...access, servers: [server] };

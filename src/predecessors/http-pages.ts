@@ -1,7 +1,9 @@
 /** A few pages over HTTP, for commands that have nothing else to say over it. */
+
 import { once } from "node:events";
 import { createServer, type Server } from "node:http";
 import { isWildcardHost } from "../lib/net/listen-address.ts";
+import { messageOf } from "../lib/text/message-of.ts";
 
 export interface Page {
   readonly status: number;
@@ -55,7 +57,7 @@ export class HttpPages {
     try {
       return (await this.#find(path)) ?? { status: 404, body: "404 page not found\n" };
     } catch (error) {
-      return { status: 500, body: `${error instanceof Error ? error.message : String(error)}\n` };
+      return { status: 500, body: `${messageOf(error)}\n` };
     }
   }
 }

@@ -1,4 +1,5 @@
 /** Servers as configurations of old programs name them, as `forward` takes them. */
+
 import { lookup } from "node:dns/promises";
 import { encodeMessage, makeQuery } from "../dns/message.ts";
 import { Name } from "../dns/name.ts";
@@ -6,6 +7,7 @@ import { Flag, RecordClass } from "../dns/numbers.ts";
 import { A } from "../dns/record-table.ts";
 import { RecordType } from "../dns/type-names.ts";
 import { parseIpAddress } from "../lib/net/ip-address.ts";
+import { messageOf } from "../lib/text/message-of.ts";
 import type { Clock } from "../lib/time/clock.ts";
 import { askOnceWith } from "./ask-once.ts";
 
@@ -58,7 +60,7 @@ export async function resolveServers(
       const [address] = await resolve(text);
       if (address !== undefined) addresses.push(address);
     } catch (error) {
-      failed(text, error instanceof Error ? error.message : String(error));
+      failed(text, messageOf(error));
     }
   }
   return addresses;

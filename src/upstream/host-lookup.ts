@@ -1,4 +1,5 @@
 /** Addresses of a host by its name: for upstreams that are given by name, once at set-up. */
+
 import { lookup } from "node:dns/promises";
 import { EncodedSections } from "../dns/encoded-sections.ts";
 import { encodeMessage, makeQuery } from "../dns/message.ts";
@@ -7,6 +8,7 @@ import { Rcode, rcodeName } from "../dns/numbers.ts";
 import { octetAt } from "../dns/octets.ts";
 import { A, AAAA } from "../dns/record-table.ts";
 import { RecordType, recordTypeName } from "../dns/type-names.ts";
+import { messageOf } from "../lib/text/message-of.ts";
 import type { Exchange } from "./exchange/exchange.ts";
 import { exchangeOnce } from "./exchange-once.ts";
 
@@ -32,7 +34,7 @@ function lookupFault(error: unknown): string {
   const code = error instanceof Error && "code" in error ? error.code : undefined;
   if (code === "ENOTFOUND") return "no such host";
   if (code === "EAI_AGAIN") return "the resolver of this machine does not answer";
-  return error instanceof Error ? error.message : String(error);
+  return messageOf(error);
 }
 
 /** Asks the given servers, one after the other until one says something of use. */

@@ -3,6 +3,7 @@
 import { Name } from "../dns/index.ts";
 import { readTextFile } from "../lib/files/bounded-file.ts";
 import { fileFault } from "../lib/files/file-fault.ts";
+import { messageOf } from "../lib/text/message-of.ts";
 import { nearestWord } from "../lib/text/nearest-word.ts";
 import { parseHostPort, type Value, ValueProblem } from "../plugin/config/values.ts";
 import { SetupError } from "../plugin/contract/define-plugin.ts";
@@ -233,14 +234,11 @@ async function placesOf(word: Target, lookup: HostLookup, bootstrap?: Bootstrap)
   try {
     found ??= await lookup(name);
   } catch (error) {
-    throw new SetupError(
-      `failed to resolve "${text}": ${error instanceof Error ? error.message : String(error)}${asFile}`,
-      {
-        notes: [
-          `write its IP address${bootstrap === undefined ? "" : ", or name a server that knows it with 'resolver'"}`,
-        ],
-      },
-    );
+    throw new SetupError(`failed to resolve "${text}": ${messageOf(error)}${asFile}`, {
+      notes: [
+        `write its IP address${bootstrap === undefined ? "" : ", or name a server that knows it with 'resolver'"}`,
+      ],
+    });
   }
   return found
     .flatMap((ip) => upstreamAddress(ip, port) ?? [])

@@ -1,4 +1,5 @@
 /** Captures as text: JSON, a line each, as `portolan tail -json` writes queries; lines with facts about the server among them. */
+
 import { closeSync, fstatSync, ftruncateSync, openSync, statSync } from "node:fs";
 import { FACTS_SCHEMA, IMPOSSIBLE_NAME_SCHEMA, POD_SCHEMA } from "../../console/api-schema.ts";
 import type { QueryRow } from "../../console/api-types.ts";
@@ -7,6 +8,7 @@ import { TrafficCounter } from "../../console/doctor/traffic-counter.ts";
 import { hasShape } from "../../console/json-shape.ts";
 import { member } from "../../kubernetes/objects/json.ts";
 import { writeAllSync } from "../../lib/logging/log.ts";
+import { messageOf } from "../../lib/text/message-of.ts";
 import { FlagError } from "../flag-table.ts";
 import { isQueryRow } from "../live/tail.ts";
 import { linesOf, type NumberedLine, TooLongLine } from "./lines.ts";
@@ -104,7 +106,7 @@ export class CaptureRecorder {
   }
 
   #told(error: unknown): FlagError {
-    const reason = error instanceof Error ? error.message : String(error);
+    const reason = messageOf(error);
     return new FlagError(`-record ${this.#file}: ${reason}`, 2, false);
   }
 }

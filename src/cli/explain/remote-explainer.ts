@@ -1,9 +1,11 @@
 /** Asks a running server by the endpoint that its Corefile opens with `explain`, or by its console. */
+
 import { request } from "node:http";
 import { isLoopbackHost } from "../../console/http/loopback.ts";
 import { className } from "../../dns/numbers.ts";
 import { recordTypeName } from "../../dns/type-names.ts";
 import { isObject, listMember, member, textMember } from "../../kubernetes/objects/json.ts";
+import { messageOf } from "../../lib/text/message-of.ts";
 import type { ExplainQuestion, Explanation } from "../../plugin/contract/explanation.ts";
 import type { ServerAddress } from "../../server/explaining/socket-client.ts";
 import { ConsoleClient, ConsoleFault } from "../live/console-client.ts";
@@ -172,7 +174,7 @@ export class RemoteExplainer implements Explainer {
       return `no answer within ${this.#timeout / 1_000} s: is that the address of explain, and does the server have time?`;
     if (code.startsWith("HPE_") || code === "ECONNRESET")
       return `what listens there does not speak HTTP (${code}): give the address of explain, not that of DNS`;
-    return error instanceof Error ? error.message : String(error);
+    return messageOf(error);
   }
 
   #fault(reason: string): Error {

@@ -1,5 +1,7 @@
 /** `portolan dnsmasq-nanny`: dnsmasq's part of the kube-dns pod, with the flags of its nanny (docs/spec/kube-dns.md#dnsmasq-nanny). */
+
 import { networkInterfaces } from "node:os";
+import { messageOf } from "../../lib/text/message-of.ts";
 import { SystemClock } from "../../lib/time/clock.ts";
 import { DnsmasqArgumentError } from "../../predecessors/dnsmasq-nanny/dnsmasq-arguments.ts";
 import { DnsmasqNanny } from "../../predecessors/dnsmasq-nanny/dnsmasq-nanny.ts";
@@ -115,7 +117,7 @@ export function dnsmasqNanny(argv: readonly string[]): Promise<number> {
         await nanny.start();
       } catch (error) {
         const code = error instanceof DnsmasqArgumentError ? 1 : GLOG_FATAL;
-        throw new FatalError(error instanceof Error ? error.message : String(error), code);
+        throw new FatalError(messageOf(error), code);
       }
     };
     const signals = { SIGHUP: () => void nanny.refresh(), SIGUSR1: () => nanny.report() };

@@ -1,9 +1,11 @@
 /** `portolan kube-dns`: the DNS server of a cluster with kube-dns's flags (docs/spec/kube-dns.md#kube-dns). */
+
 import { resolve } from "node:path";
 import { Name } from "../../dns/name.ts";
 import { ClusterAccessError } from "../../kubernetes/api/access/access.ts";
 import type { ApiClient } from "../../kubernetes/api/client/api-client.ts";
 import { findNodePlace } from "../../kubernetes/api/client/node-place.ts";
+import { messageOf } from "../../lib/text/message-of.ts";
 import { version } from "../../lib/text/version.ts";
 import { SystemClock } from "../../lib/time/clock.ts";
 import { parseGoDuration } from "../../lib/time/duration.ts";
@@ -224,7 +226,7 @@ async function run(flags: KubeDnsFlags): Promise<number> {
       if (flags.manifests.length === 0) await findCluster({ ...flags, environment });
       await server.start(await makeSource());
     } catch (error) {
-      throw new FatalError(error instanceof Error ? error.message : String(error), GLOG_FATAL);
+      throw new FatalError(messageOf(error), GLOG_FATAL);
     }
   };
   const makeSource = async (): Promise<ConfigSource> => {

@@ -1,6 +1,8 @@
 /** `portolan node-cache`: the DNS cache of a node, with the flags of NodeLocal DNSCache (docs/spec/kube-dns.md#node-cache). */
+
 import { existsSync } from "node:fs";
 import { parseIpAddress } from "../../lib/net/ip-address.ts";
+import { messageOf } from "../../lib/text/message-of.ts";
 import { SystemClock } from "../../lib/time/clock.ts";
 import { parseGoDuration } from "../../lib/time/duration.ts";
 import { NodeCache } from "../../predecessors/node-cache/node-cache.ts";
@@ -226,7 +228,7 @@ async function run(
     await cache.prepare();
   } catch (error) {
     await log.flush();
-    throw new FatalError(`node-cache: ${error instanceof Error ? error.message : String(error)}`);
+    throw new FatalError(`node-cache: ${messageOf(error)}`);
   }
   // Why there is no Corefile stands in front of that there is none.
   await log.flush();

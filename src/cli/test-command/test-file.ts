@@ -1,10 +1,12 @@
 /** Tests of a configuration as they are written in YAML, read with all faults at once. */
+
 import { isNode, LineCounter, parseDocument } from "yaml";
 import { FLAG_NAMES } from "../../dns/message-text.ts";
 import { Name, NameError } from "../../dns/name.ts";
 import { parseRcode, rcodeName } from "../../dns/numbers.ts";
 import { parseRecordType } from "../../dns/type-names.ts";
 import { parseIpAddress } from "../../lib/net/ip-address.ts";
+import { messageOf } from "../../lib/text/message-of.ts";
 import { nearestWord } from "../../lib/text/nearest-word.ts";
 import { parseGoDuration } from "../../lib/time/duration.ts";
 import { ExpectedRecord, type TtlRange } from "./expected-record.ts";
@@ -88,9 +90,7 @@ export function parseTestFile(text: string, file: string): TestFile {
   try {
     value = document.toJS({ maxAliasCount: MAX_ALIASES });
   } catch (error) {
-    throw new TestFileError(
-      `${file}:1: not valid YAML: ${error instanceof Error ? error.message : String(error)}`,
-    );
+    throw new TestFileError(`${file}:1: not valid YAML: ${messageOf(error)}`);
   }
   const parsed = reader.file(value, file);
   if (reader.faults.length > 0)

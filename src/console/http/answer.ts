@@ -1,5 +1,7 @@
 /** How the console answers over HTTP: JSON with headers that keep browsers from mischief. */
+
 import type { IncomingMessage, ServerResponse } from "node:http";
+import { messageOf } from "../../lib/text/message-of.ts";
 import { RequestError } from "./request-error.ts";
 
 /** Scripts and styles come from the console itself, and from nowhere else; nobody may frame it. */
@@ -44,7 +46,7 @@ export function answerError(
     response.destroy();
     return;
   }
-  const reason = error instanceof Error ? error.message : String(error);
+  const reason = messageOf(error);
   answerJson(response, status, { error: reason }, error instanceof RequestError ? error.headers : {});
 }
 

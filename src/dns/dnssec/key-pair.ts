@@ -1,6 +1,8 @@
 /** A key that signs zones, out of the two files that `dnssec-keygen` writes: `K<name>+<algorithm>+<tag>.key` and `.private`. */
+
 import type { JsonWebKey, KeyObject } from "node:crypto";
 import { nodeCrypto } from "../../lib/files/node-modules.ts";
+import { messageOf } from "../../lib/text/message-of.ts";
 import type { Name } from "../name.ts";
 import { fromBase64, readU16 } from "../octets.ts";
 import type { DataOf, ResourceRecord } from "../record-kind.ts";
@@ -86,10 +88,7 @@ function readPublicKey(text: string): ResourceRecord<DataOf<typeof DNSKEY>> {
   try {
     record = parseRecord(lines.join(" ").replaceAll(/[()]/g, " "));
   } catch (error) {
-    throw new KeyPairError(
-      "key",
-      `no DNSKEY record: ${error instanceof Error ? error.message : String(error)}`,
-    );
+    throw new KeyPairError("key", `no DNSKEY record: ${messageOf(error)}`);
   }
   if (!DNSKEY.is(record)) throw new KeyPairError("key", "the record is not a DNSKEY");
   return record;
@@ -131,10 +130,7 @@ function makeKey(
     signature = sign(algorithm.hash, probe, { key: privateKey, dsaEncoding: "ieee-p1363" });
     isPair = verify(algorithm.hash, probe, { key: published, dsaEncoding: "ieee-p1363" }, signature);
   } catch (error) {
-    throw new KeyPairError(
-      "private",
-      `the key is broken: ${error instanceof Error ? error.message : String(error)}`,
-    );
+    throw new KeyPairError("private", `the key is broken: ${messageOf(error)}`);
   }
   if (!isPair) throw new KeyPairError("private", "it does not belong to the public key");
   return { privateKey, signatureOctets: signature.length };

@@ -1,6 +1,7 @@
 /** Reading of zone files in portions, and of zone text at hand. */
 
 import { fileFault } from "../../lib/files/file-fault.ts";
+import { messageOf } from "../../lib/text/message-of.ts";
 import { Name } from "../name.ts";
 import { copyOctets } from "../octets.ts";
 import type { ResourceRecord } from "../record-kind.ts";
@@ -135,7 +136,7 @@ async function readMore(
     }
     if (top !== undefined) top.isBegun = true;
   } catch (error) {
-    const reason = `failed to read: ${error instanceof Error ? error.message : String(error)}`;
+    const reason = `failed to read: ${messageOf(error)}`;
     faults.add({ file: parser.file, line: scanner.line, column: 1, reason, severity: "error" });
     scanner.final = true;
   }

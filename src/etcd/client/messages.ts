@@ -1,5 +1,7 @@
 /** The messages of etcd's API version 3 that are used here, and only those of their fields. */
+
 import { BinaryReader, BinaryWriter, WireType } from "@bufbuild/protobuf/wire";
+import { messageOf } from "../../lib/text/message-of.ts";
 
 export interface KeyValue {
   readonly key: Uint8Array;
@@ -229,7 +231,7 @@ function readFields(octets: Uint8Array, take: (field: number, reader: BinaryRead
     }
   } catch (error) {
     if (error instanceof MessageError) throw error;
-    throw new MessageError(error instanceof Error ? error.message : String(error));
+    throw new MessageError(messageOf(error));
   }
 }
 

@@ -1,4 +1,5 @@
 /** The values of SkyDNS's keys: JSON objects that say what a name stands for (docs/spec/kube-dns.md#items). */
+import { messageOf } from "../../lib/text/message-of.ts";
 
 export interface ServiceItem {
   /** An IP address, a host name, or nothing. */
@@ -54,7 +55,7 @@ export function readServiceItem(key: string, value: Buffer): ServiceItem {
   try {
     json = JSON.parse(value.toString("utf8"));
   } catch (error) {
-    throw new ServiceItemError(key, error instanceof Error ? error.message : String(error));
+    throw new ServiceItemError(key, messageOf(error));
   }
   if (json === null) return EMPTY;
   if (typeof json !== "object" || Array.isArray(json))

@@ -5,7 +5,7 @@
  * is cut at most once a second: names of services that changed are gathered, and what they come to is compared with what is kept.
  * Serials are times in seconds, so one state a second keeps them from running ahead of the clock.
  */
-import { setImmediate as nextImmediate } from "node:timers/promises";
+import { setImmediate as nextTurn } from "node:timers/promises";
 import type { ResourceRecord } from "../../dns/record-kind.ts";
 import type { Clock, Timer } from "../../lib/time/clock.ts";
 import { isAsNew, type StartOfAuthority, type ZoneTransfer } from "../../plugin/contract/transfer.ts";
@@ -223,8 +223,4 @@ export class ZoneHistory {
     this.#touched.clear();
     this.#journal.clear();
   }
-}
-
-async function nextTurn(): Promise<void> {
-  await nextImmediate();
 }

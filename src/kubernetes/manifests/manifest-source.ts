@@ -14,6 +14,7 @@
 
 import { sep } from "node:path";
 import { nodeCrypto } from "../../lib/files/node-modules.ts";
+import { messageOf } from "../../lib/text/message-of.ts";
 import type { Clock, Timer } from "../../lib/time/clock.ts";
 import { isStampSettled } from "../../lib/time/time-stamp.ts";
 import type { ReduceOptions } from "../objects/reduce.ts";
@@ -125,7 +126,7 @@ export class ManifestSource {
     try {
       await this.#refresh();
     } catch (error) {
-      const message = `cannot be used: ${error instanceof Error ? error.message : String(error)}`;
+      const message = `cannot be used: ${messageOf(error)}`;
       const file = this.#options.paths[0] ?? "";
       const others = this.#problems.filter((problem) => problem.message !== message);
       this.#report([...others, { severity: "error", file, line: 1, message }]);

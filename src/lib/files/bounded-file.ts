@@ -1,7 +1,9 @@
 /** Files that people name: whatever stands at a path, opening it waits for nobody, and reading it ends. */
+
 import type { BigIntStats } from "node:fs";
 import { constants } from "node:fs";
 import { type FileHandle, open } from "node:fs/promises";
+import { messageOf } from "../text/message-of.ts";
 
 /** What stands at a path and is not to be read; the message names the path. */
 export class UnsuitableFile extends Error {
@@ -88,10 +90,7 @@ async function readChunk(file: FileHandle, chunk: Buffer, path: string): Promise
   try {
     return (await file.read(chunk)).bytesRead;
   } catch (error) {
-    throw new UnsuitableFile(
-      path,
-      `cannot be read: ${error instanceof Error ? error.message : String(error)}`,
-    );
+    throw new UnsuitableFile(path, `cannot be read: ${messageOf(error)}`);
   }
 }
 

@@ -1,6 +1,8 @@
 /** Whether a certificate and its key can be used, and why not, in plain words. */
+
 import type { SecureContextOptions } from "node:tls";
 import { nodeCrypto, nodeTls } from "../files/node-modules.ts";
+import { messageOf } from "../text/message-of.ts";
 
 /** @throws Error that says what is wrong with the certificate, the key, the two together, or with the authorities (`ca`) */
 export function checkKeyPair(context: SecureContextOptions): void {
@@ -9,7 +11,7 @@ export function checkKeyPair(context: SecureContextOptions): void {
   try {
     nodeTls().createSecureContext(context);
   } catch (error) {
-    throw new Error(plain(error instanceof Error ? error.message : String(error)), { cause: error });
+    throw new Error(plain(messageOf(error)), { cause: error });
   }
 }
 

@@ -1,4 +1,5 @@
 import { fileFault } from "../../lib/files/file-fault.ts";
+import { messageOf } from "../../lib/text/message-of.ts";
 import type {
   Fallthrough,
   Handler,
@@ -156,7 +157,7 @@ export class AutoZones implements PluginInstance {
       this.#zones.set(origin, zone);
       this.#site.log.info(`Inserting zone \`${spelled}' from: ${file}`);
     } catch (error) {
-      const reason = error instanceof Error ? error.message : String(error);
+      const reason = messageOf(error);
       // A zone that had another file is gone with it.
       const former = this.#service.table.get(zone.served.apex);
       if (former !== undefined) this.#service.remove(former);

@@ -1,7 +1,9 @@
 /** Asks the rest of the chain what is not kept, each question once at a time, and keeps what comes back. */
+
 import type { Name } from "../../dns/name.ts";
 import { Flag, Rcode } from "../../dns/numbers.ts";
 import { LinkedList } from "../../lib/collections/linked-list.ts";
+import { messageOf } from "../../lib/text/message-of.ts";
 import {
   type Clock,
   DROPPED,
@@ -276,10 +278,7 @@ export class UnusableReplyError extends Error {
   readonly question: string;
 
   constructor({ asked }: AwaitedQuery, cause: unknown) {
-    super(
-      `the reply for ${asked.name} cannot be used: ${cause instanceof Error ? cause.message : String(cause)}`,
-      { cause },
-    );
+    super(`the reply for ${asked.name} cannot be used: ${messageOf(cause)}`, { cause });
     this.question = asked.name.toString();
   }
 }

@@ -8,6 +8,7 @@ import { lookUp } from "../../console/own-lookup.ts";
 import { PageFiles } from "../../console/page-files.ts";
 import { fileFault } from "../../lib/files/file-fault.ts";
 import type { SettableLevel } from "../../lib/logging/log.ts";
+import { messageOf } from "../../lib/text/message-of.ts";
 import { reachableHost } from "../../plugin/contract/site.ts";
 import {
   type PlacedPlugin,
@@ -136,7 +137,7 @@ export class ConsolePlugin implements PluginInstance {
     this.#preparing = clock.after(PREPARE_AFTER, () => {
       const session = { readNeedsToken: false, hasToken: false, signedIn: false, csrf: "" };
       this.#page.prepare({ session, now: this.#console.now() }).catch((error: unknown) => {
-        log.error(`the page: ${error instanceof Error ? error.message : String(error)}`);
+        log.error(`the page: ${messageOf(error)}`);
       });
     });
   }

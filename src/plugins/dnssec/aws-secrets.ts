@@ -1,5 +1,7 @@
 /** Keys out of AWS Secrets Manager: JSON with the texts of both key files. The client is a package of its own, loaded when it is used. */
+
 import { type KeyPair, KeyPairError, readKeyPair } from "../../dns/index.ts";
+import { messageOf } from "../../lib/text/message-of.ts";
 import { SetupError } from "../../plugin/index.ts";
 
 const PACKAGE = "@aws-sdk/client-secrets-manager";
@@ -80,5 +82,5 @@ function parseSecret(secret: string, text: string): { key: string; private: stri
 }
 
 function describe(error: unknown): string {
-  return error instanceof Error ? error.message : String(error);
+  return messageOf(error);
 }

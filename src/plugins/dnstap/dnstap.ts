@@ -1,6 +1,7 @@
 import { connect, type Socket } from "node:net";
 import { nodeTls } from "../../lib/files/node-modules.ts";
 import { parseIpAddress } from "../../lib/net/ip-address.ts";
+import { messageOf } from "../../lib/text/message-of.ts";
 import { LineFormat } from "../../plugin/facts/line-format.ts";
 import type {
   CounterSlot,
@@ -373,7 +374,7 @@ export class Dnstap implements PluginInstance, QueryTap {
 }
 
 function reasonOf(error: unknown): string {
-  return error instanceof Error ? error.message : String(error);
+  return messageOf(error);
 }
 
 /** Looks at what the client is sent. */

@@ -2,6 +2,7 @@
  * A socket that readers connect to. It belongs to no configuration: those that want the same address hold it together, so that readers
  * stay over a reload, and the last to let go closes it.
  */
+
 import { lstatSync, readFileSync, rmSync } from "node:fs";
 import { createServer, type Server, type Socket } from "node:net";
 import type { Server as TlsServer } from "node:tls";
@@ -9,6 +10,7 @@ import { fileFault } from "../../lib/files/file-fault.ts";
 import { nodeTls } from "../../lib/files/node-modules.ts";
 import { checkKeyPair } from "../../lib/net/key-pair.ts";
 import { isWildcardHost } from "../../lib/net/listen-address.ts";
+import { messageOf } from "../../lib/text/message-of.ts";
 import { type Clock, type CounterSlot, type Logger, SetupError } from "../../plugin/index.ts";
 import { FrameStream } from "./frame-stream.ts";
 import type { TapTarget } from "./target.ts";
@@ -129,7 +131,7 @@ export function identityOf({ cert, key, ca }: TapFiles) {
   try {
     checkKeyPair(identity);
   } catch (error) {
-    const reason = error instanceof Error ? error.message : String(error);
+    const reason = messageOf(error);
     throw new SetupError(`tls: ${cert} and ${key} are not a certificate and its key: ${reason}`);
   }
   return identity;

@@ -1,3 +1,4 @@
+import { messageOf } from "../../lib/text/message-of.ts";
 import { Fallthrough, type Handler, SetupError, type Site } from "../../plugin/index.ts";
 import { FileZone, isMissing } from "../../zones/files/served-file.ts";
 import { UpdatedZones } from "../../zones/taking/updated-zones.ts";
@@ -62,7 +63,7 @@ export class DynamicZones extends UpdatedZones {
       } catch (error) {
         if (isMissing(error))
           throw new SetupError(`opening zone file "${seed}": open ${seed}: no such file or directory`);
-        throw new SetupError(error instanceof Error ? error.message : String(error));
+        throw new SetupError(messageOf(error));
       }
       const { zone: loaded } = zone.served;
       if (loaded !== undefined && !hasRoom(sizeOfZone(loaded), policy))

@@ -2,6 +2,7 @@ import type { IncomingMessage, ServerResponse } from "node:http";
 import { readBody } from "../../console/http/answer.ts";
 import { readQuestion } from "../../console/http/question.ts";
 import { RequestError } from "../../console/http/request-error.ts";
+import { messageOf } from "../../lib/text/message-of.ts";
 import { ExplainError } from "../../plugin/contract/explanation.ts";
 import {
   type CounterSlot,
@@ -100,8 +101,8 @@ export class ExplainEndpoint implements PluginInstance {
       body = await answer(await readBody(request));
     } catch (error) {
       status = statusOf(error);
-      body = { error: error instanceof Error ? error.message : String(error) };
-      if (status === 500) this.#site.log.error(error instanceof Error ? error.message : String(error));
+      body = { error: messageOf(error) };
+      if (status === 500) this.#site.log.error(messageOf(error));
     } finally {
       shared.underWay--;
     }

@@ -1,5 +1,6 @@
 import { CLUSTER } from "../../kubernetes/answers/cluster-service.ts";
 import type { NodePlace } from "../../kubernetes/api/client/node-place.ts";
+import { messageOf } from "../../lib/text/message-of.ts";
 import type { Site } from "../../plugin/index.ts";
 
 /** Milliseconds that a query waits for the API. */
@@ -40,10 +41,7 @@ export class OwnPlace {
       // Set from `spec.nodeName` by who wrote the Deployment.
       this.#known = await cluster?.nodePlace?.(machine.environment.NODE_NAME ?? "", signal);
     } catch (error) {
-      if (!this.#stopped.signal.aborted)
-        log.warning(
-          `zone and region of this node: ${error instanceof Error ? error.message : String(error)}`,
-        );
+      if (!this.#stopped.signal.aborted) log.warning(`zone and region of this node: ${messageOf(error)}`);
     } finally {
       timer.cancel();
       this.#asking = undefined;

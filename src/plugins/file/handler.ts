@@ -1,3 +1,4 @@
+import { messageOf } from "../../lib/text/message-of.ts";
 import { type Handler, type PlacedPlugin, SetupError, type Site } from "../../plugin/index.ts";
 import { loadMemoryRelease } from "../../runtime/memory-release.ts";
 import { ZoneFileError } from "../../zones/files/parsed-file.ts";
@@ -79,5 +80,5 @@ export class FileZones extends UpdatedZones {
 
 function describe(error: unknown, file: string): string {
   if (isMissing(error)) return `open ${file}: no such file or directory`;
-  return error instanceof Error ? error.message : String(error);
+  return messageOf(error);
 }

@@ -1,4 +1,5 @@
 import { Name, Rcode } from "../../dns/index.ts";
+import { messageOf } from "../../lib/text/message-of.ts";
 import { TimeoutWheel } from "../../lib/time/timeout-wheel.ts";
 import type { CounterSlot, Next, Outcome, PluginInstance, Query, Site } from "../../plugin/index.ts";
 import { SetupError, ZoneList } from "../../plugin/index.ts";
@@ -182,7 +183,7 @@ export class Forwarder implements PluginInstance {
       if (advice !== undefined) log.warning(advice);
       return quicUpstreams(material);
     } catch (error) {
-      const reason = error instanceof Error ? error.message : String(error);
+      const reason = messageOf(error);
       throw new SetupError(error instanceof QuicUnavailable ? reason : `tls: ${reason}`);
     }
   }
@@ -193,7 +194,7 @@ export class Forwarder implements PluginInstance {
     try {
       return encryptedUpstreams(material);
     } catch (error) {
-      throw new SetupError(`tls: ${error instanceof Error ? error.message : String(error)}`);
+      throw new SetupError(`tls: ${messageOf(error)}`);
     }
   }
 

@@ -1,5 +1,6 @@
 import { fileFault } from "../../lib/files/file-fault.ts";
 import { DiskFileReader } from "../../lib/files/file-watch.ts";
+import { messageOf } from "../../lib/text/message-of.ts";
 import { SetupError, type Site, type Timer } from "../../plugin/index.ts";
 import { DatabaseError, GeoDatabase } from "./database.ts";
 
@@ -79,8 +80,4 @@ export class DatabaseFile {
       void this.check().then(() => this.#schedule());
     });
   }
-}
-
-function messageOf(error: unknown): string {
-  return error instanceof Error ? error.message : String(error);
 }

@@ -1,6 +1,8 @@
 /** A MaxMind database in memory, as octets; records are read one at a time, when somebody asks. */
+
 import { createRequire } from "node:module";
 import type { AsnResponse, CityResponse, Reader } from "mmdb-lib";
+import { messageOf } from "../../lib/text/message-of.ts";
 
 /** What a file must have to be of use. */
 export class DatabaseError extends Error {
@@ -44,7 +46,7 @@ export class GeoDatabase {
     try {
       return this.#reader.get(address) ?? undefined;
     } catch (error) {
-      throw new DatabaseError(error instanceof Error ? error.message : String(error));
+      throw new DatabaseError(messageOf(error));
     }
   }
 }
@@ -55,7 +57,7 @@ function readerOf(content: Uint8Array): Reader<CityResponse & AsnResponse> {
   try {
     return new Reader(Buffer.from(content.buffer, content.byteOffset, content.length));
   } catch (error) {
-    const reason = error instanceof Error ? error.message : String(error);
+    const reason = messageOf(error);
     throw new DatabaseError(`error opening database: ${reason}`);
   }
 }

@@ -1,4 +1,5 @@
 import { decodeClientSubnet, EdnsOptionCode, findOption } from "../../dns/index.ts";
+import { messageOf } from "../../lib/text/message-of.ts";
 import type { Handler, PluginInstance, Query, Site } from "../../plugin/index.ts";
 import type { Asn, City } from "./database.ts";
 import { DatabaseFile } from "./database-file.ts";
@@ -79,7 +80,7 @@ export class GeoIp implements PluginInstance {
       query.trace?.note(`looked ${address} up: ${found === undefined ? "not known" : "found"}`, { address });
       return found;
     } catch (error) {
-      this.#site.log.debug(`looking up ${address} failed: ${error instanceof Error ? error.message : error}`);
+      this.#site.log.debug(`looking up ${address} failed: ${messageOf(error)}`);
       return undefined;
     }
   }

@@ -1,5 +1,6 @@
 import type { SecureContext } from "node:tls";
 import { Name, Rcode } from "../../dns/index.ts";
+import { messageOf } from "../../lib/text/message-of.ts";
 import { TimeoutWheel } from "../../lib/time/timeout-wheel.ts";
 import {
   type Next,
@@ -107,7 +108,7 @@ export class GrpcForwarder implements PluginInstance {
     try {
       return clientContext(material);
     } catch (error) {
-      throw new SetupError(`tls: ${error instanceof Error ? error.message : String(error)}`);
+      throw new SetupError(`tls: ${messageOf(error)}`);
     }
   }
 }

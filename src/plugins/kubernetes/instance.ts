@@ -1,8 +1,10 @@
 /** One directive: takes a cluster over from the configuration before, or has one of its own watched, and shows it. */
+
 import { setImmediate as nextTurn } from "node:timers/promises";
 import type { Name } from "../../dns/name.ts";
 import { CLUSTER_WISH } from "../../kubernetes/answers/cluster-service.ts";
 import { readTextFile } from "../../lib/files/bounded-file.ts";
+import { messageOf } from "../../lib/text/message-of.ts";
 import type { ClusterClients } from "../../plugin/contract/cluster-clients.ts";
 import type { SearchPathSource } from "../../plugin/contract/search-path.ts";
 import type { Offer } from "../../plugin/contract/service.ts";
@@ -162,8 +164,7 @@ export class KubernetesInstance implements PluginInstance {
     });
   }
 
-  readonly #report = (error: unknown): void =>
-    this.#site.log.error(error instanceof Error ? error.message : String(error));
+  readonly #report = (error: unknown): void => this.#site.log.error(messageOf(error));
 
   /** As soon as there is something to answer, in a turn of its own where sockets are open by then. */
   async #rehearse(): Promise<void> {

@@ -1,10 +1,12 @@
 /** The API of a cluster as the source of its stores, and the wait for its first lists. */
+
 import { setImmediate as nextTurn } from "node:timers/promises";
 import type { ClusterAccess } from "../../kubernetes/api/access/access.ts";
 import { ApiSource } from "../../kubernetes/api/api-source.ts";
 import type { RequestLimits } from "../../kubernetes/api/client/request-limiter.ts";
 import { SnapshotFile } from "../../kubernetes/snapshot/snapshot-file.ts";
 import { nodeCrypto } from "../../lib/files/node-modules.ts";
+import { messageOf } from "../../lib/text/message-of.ts";
 import type { Site } from "../../plugin/index.ts";
 import { loadMemoryRelease } from "../../runtime/memory-release.ts";
 import { Thrift } from "../../runtime/thrift.ts";
@@ -99,7 +101,7 @@ async function openSnapshot(
   { clock, log }: LastingSite,
 ): Promise<SnapshotFile> {
   const report = (words: string, error: unknown) =>
-    log.warning(`snapshot ${file} ${words}: ${error instanceof Error ? error.message : String(error)}`);
+    log.warning(`snapshot ${file} ${words}: ${messageOf(error)}`);
   const snapshot = new SnapshotFile({
     file,
     store,

@@ -2,6 +2,7 @@
 
 import { readTextFile } from "../../lib/files/bounded-file.ts";
 import type { TlsOptions } from "../../lib/net/http-client.ts";
+import { messageOf } from "../../lib/text/message-of.ts";
 import type { Site } from "../../plugin/index.ts";
 import { ZoneSourceError } from "../../zones/backed/zone-source.ts";
 import { HttpStatusError, type JsonAnswer, JsonClient } from "../../zones/backends/json-client.ts";
@@ -104,7 +105,7 @@ export class AgentClient {
       try {
         secret = (await readTextFile(site.resolvePath(tokenFile))).trim();
       } catch (error) {
-        throw new ZoneSourceError(`token_file: ${error instanceof Error ? error.message : String(error)}`);
+        throw new ZoneSourceError(`token_file: ${messageOf(error)}`);
       }
     }
     if (secret !== "") headers["x-nomad-token"] = secret;
@@ -137,7 +138,7 @@ async function readTls(site: Site): Promise<TlsOptions | undefined> {
     try {
       return await readTextFile(file);
     } catch (error) {
-      throw new Error(`${name}: ${error instanceof Error ? error.message : String(error)}`, { cause: error });
+      throw new Error(`${name}: ${messageOf(error)}`, { cause: error });
     }
   };
   const [ca, cert, key] = [

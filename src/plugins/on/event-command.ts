@@ -1,4 +1,5 @@
 import { nodeCrypto } from "../../lib/files/node-modules.ts";
+import { messageOf } from "../../lib/text/message-of.ts";
 import type { Logger, PluginInstance } from "../../plugin/index.ts";
 import type { HookCommand } from "./command-line.ts";
 
@@ -74,7 +75,7 @@ export class EventCommand implements PluginInstance {
       try {
         child = spawn(file, args, { stdio: "inherit" });
       } catch (error) {
-        fail(`cannot be run: ${error instanceof Error ? error.message : String(error)}`);
+        fail(`cannot be run: ${messageOf(error)}`);
         return;
       }
       child.once("error", (error) => fail(`cannot be run: ${error.message}`));

@@ -1,4 +1,5 @@
 import type { IncomingMessage, ServerResponse } from "node:http";
+import { messageOf } from "../../lib/text/message-of.ts";
 import type { PluginInstance, Site } from "../../plugin/index.ts";
 import { encodeProfile, type ProfileContent } from "./profile-writer.ts";
 import { HeapSampler, profileCpu } from "./v8-profiles.ts";
@@ -86,7 +87,7 @@ export class Pprof implements PluginInstance {
   }
 
   #fail(response: ServerResponse, error: unknown): void {
-    const reason = error instanceof Error ? error.message : String(error);
+    const reason = messageOf(error);
     this.#site.log.error(`no profile: ${reason}`);
     if (!response.headersSent) sendText(response, 500, `no profile: ${reason}\n`);
   }

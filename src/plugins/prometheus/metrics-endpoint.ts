@@ -1,5 +1,6 @@
 import type { IncomingMessage, ServerResponse } from "node:http";
 import type { ExpositionFormat } from "../../lib/metrics/metrics-exposition.ts";
+import { messageOf } from "../../lib/text/message-of.ts";
 import type { HttpHandler, Logger, MetricsRegistry } from "../../plugin/index.ts";
 
 /** Different faults that are logged before one stops looking. */
@@ -46,7 +47,7 @@ export class MetricsEndpoint {
 
   /** Each fault once: it would come back with every scrape. */
   #report(error: unknown): void {
-    const reason = error instanceof Error ? error.message : String(error);
+    const reason = messageOf(error);
     if (this.#reported.has(reason) || this.#reported.size >= MAX_REPORTED) return;
     this.#reported.add(reason);
     this.#log.error(`metrics are incomplete: ${reason}`);

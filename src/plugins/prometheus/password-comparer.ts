@@ -1,6 +1,8 @@
 /** Compares passwords with bcrypt hashes, one after the other, in a thread that is there while somebody waits for it. */
+
 import { Worker } from "node:worker_threads";
 import { programModule } from "../../lib/files/program-files.ts";
+import { messageOf } from "../../lib/text/message-of.ts";
 import type { Clock, Timer } from "../../plugin/index.ts";
 
 /** What the thread is asked. */
@@ -114,7 +116,7 @@ export class PasswordComparer {
   /** Nobody waits for a thread that cannot be had; the next request tries again. */
   #fail(error: unknown): void {
     if (this.#waiting.length === 0) return;
-    this.#options.onFailure(error instanceof Error ? error.message : String(error));
+    this.#options.onFailure(messageOf(error));
     for (const guesser of this.#waiting.splice(0)) guesser.settle(undefined);
   }
 

@@ -2,6 +2,7 @@
  * HTTPS and passwords for the metrics, as the web configuration files of Prometheus' exporters have it: certificate, key, and which clients
  * are let in. It is loaded for a Corefile that names such a file.
  */
+
 import { dirname, resolve } from "node:path";
 import type { SecureVersion } from "node:tls";
 import { type Document, isMap, isNode, isScalar, LineCounter, parseDocument } from "yaml";
@@ -10,6 +11,7 @@ import type { ClientAuthentication, ServerIdentity } from "../../lib/files/serve
 import { list, record, string } from "../../lib/net/http-client.ts";
 import { formatIpAddress, parseIpAddress } from "../../lib/net/ip-address.ts";
 import { checkKeyPair } from "../../lib/net/key-pair.ts";
+import { messageOf } from "../../lib/text/message-of.ts";
 import { parseGoDuration } from "../../lib/time/duration.ts";
 import type { Users } from "./basic-auth.ts";
 import type { RateLimitSettings } from "./rate-limit.ts";
@@ -156,7 +158,7 @@ async function readIdentity(
   try {
     checkKeyPair(context);
   } catch (error) {
-    throw new Error(`${path}: certificate and key: ${error instanceof Error ? error.message : error}`);
+    throw new Error(`${path}: certificate and key: ${messageOf(error)}`);
   }
   return { identity: { context, clientAuthentication, allowedNames, keyLog: undefined }, files };
 }

@@ -1,7 +1,9 @@
 /** Keeps up with a web configuration file, and with the certificates that it names. */
+
 import type { IncomingMessage, ServerResponse } from "node:http";
 import { FileWatch } from "../../lib/files/file-watch.ts";
 import { IdentityHolder } from "../../lib/files/server-identity.ts";
+import { messageOf } from "../../lib/text/message-of.ts";
 import { type HttpHandler, SetupError, type Site } from "../../plugin/index.ts";
 import type { BasicAuth } from "./basic-auth.ts";
 import { RateLimit } from "./rate-limit.ts";
@@ -119,8 +121,4 @@ export class WebIdentity {
       `could not load web configuration ${messageOf(error)}; the previous one stays in use`,
     );
   }
-}
-
-function messageOf(error: unknown): string {
-  return error instanceof Error ? error.message : String(error);
 }

@@ -172,5 +172,5 @@ class CorefileWatcher {
 }
 
 function messageOf(error: unknown): string {
-  return (error instanceof Error ? error.message : String(error)).trim();
+  return messageOf(error).trim();
 }

@@ -1,5 +1,7 @@
 /** Zones that catalogs bring and take away (RFC 9432 section 5). */
+
 import type { Name } from "../../dns/index.ts";
+import { messageOf } from "../../lib/text/message-of.ts";
 import type { Site, ZoneList } from "../../plugin/index.ts";
 import type { Zone } from "../../zones/data/zone.ts";
 import { type Catalog, type CatalogMember, readCatalog } from "../../zones/transfer/catalog.ts";
@@ -80,9 +82,7 @@ export class Catalogs {
         this.#work = this.#work
           .then(() => this.#change(catalog, members))
           .catch((error: unknown) => {
-            this.#options.site.log.error(
-              `catalog ${apex}: ${error instanceof Error ? error.message : error}`,
-            );
+            this.#options.site.log.error(`catalog ${apex}: ${messageOf(error)}`);
           });
       };
     };

@@ -1,5 +1,6 @@
 import { setImmediate as nextImmediate } from "node:timers/promises";
 import { Name, type TsigKey } from "../../dns/index.ts";
+import { messageOf } from "../../lib/text/message-of.ts";
 import {
   Fallthrough,
   type Handler,
@@ -169,7 +170,7 @@ export class SecondaryZones implements PluginInstance {
         const dialler = transferDiallers(material);
         for (const primary of primaries) diallers.set(primary, dialler(primary.serverName ?? commonName));
       } catch (error) {
-        throw new SetupError(`tls: ${error instanceof Error ? error.message : String(error)}`);
+        throw new SetupError(`tls: ${messageOf(error)}`);
       }
     }
     return diallers;

@@ -1,5 +1,6 @@
 import { join } from "node:path";
 import type { KeyPair, Name } from "../../dns/index.ts";
+import { messageOf } from "../../lib/text/message-of.ts";
 import { formatGoDuration } from "../../lib/time/duration.ts";
 import { TurnShare } from "../../lib/time/turn-share.ts";
 import { isAsNew } from "../../plugin/contract/transfer.ts";
@@ -134,7 +135,7 @@ export class ZoneFileSigning implements PluginInstance {
       this.#stamps.set(zone, stamp);
       this.#complaints.delete(zone);
     } catch (error) {
-      if (!this.#isStopped) this.#complain(zone, error instanceof Error ? error.message : String(error));
+      if (!this.#isStopped) this.#complain(zone, messageOf(error));
     }
   }
 

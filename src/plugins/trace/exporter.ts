@@ -1,4 +1,5 @@
 /** Sends traces in batches, one request at a time. Nobody waits for it: what it cannot send in time is dropped, and counted. */
+import { messageOf } from "../../lib/text/message-of.ts";
 import { BackOff } from "../../lib/time/back-off.ts";
 import type { Clock, CounterSlot, Logger, MetricsRegistry, Random, Timer } from "../../plugin/index.ts";
 import type { Collector } from "./collector.ts";
@@ -137,7 +138,7 @@ export class Exporter {
       }
       this.#tryLater(answer.retryAfter);
     } catch (error) {
-      problem = `${collector.place} cannot be reached: ${error instanceof Error ? error.message : String(error)}`;
+      problem = `${collector.place} cannot be reached: ${messageOf(error)}`;
       this.#tryLater(undefined);
     }
     this.#complain(`${problem}: trying again`);

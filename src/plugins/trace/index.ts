@@ -1,6 +1,8 @@
 /** `trace`: sends traces of queries to a collector. */
+
 import type { SecureContext } from "node:tls";
 import { PrefixSet, parseIpPrefix } from "../../lib/net/prefix-set.ts";
+import { messageOf } from "../../lib/text/message-of.ts";
 import { tlsFiles } from "../../plugin/config/tls-files.ts";
 import {
   definePlugin,
@@ -122,7 +124,7 @@ async function trustOf(files: readonly string[], site: Site): Promise<SecureCont
   try {
     return clientContext(material);
   } catch (error) {
-    throw new SetupError(`tls: ${error instanceof Error ? error.message : String(error)}`);
+    throw new SetupError(`tls: ${messageOf(error)}`);
   }
 }
 

@@ -1,4 +1,5 @@
 /** NOTIFY to secondary servers (RFC 1996): over UDP, and again if a secondary does not say that it arrived. */
+
 import {
   decodeMessage,
   encodeMessage,
@@ -13,6 +14,7 @@ import {
   TsigExchange,
   type TsigKey,
 } from "../../dns/index.ts";
+import { messageOf } from "../../lib/text/message-of.ts";
 import { TimeoutWheel } from "../../lib/time/timeout-wheel.ts";
 import type { Site, Timer } from "../../plugin/index.ts";
 import { upstreamAddress } from "../../upstream/config/address.ts";
@@ -125,7 +127,7 @@ export class Notifier {
         if (rcode === Rcode.NOERROR) return;
         reason = `rcode was "${rcodeName(rcode)}"`;
       } catch (error) {
-        reason = `"${error instanceof Error ? error.message : String(error)}"`;
+        reason = `"${messageOf(error)}"`;
       }
     }
     if (!this.#isStopped) {

@@ -1,4 +1,5 @@
 /** Options out of files: `--conf-file` and `--conf-dir` of dnsmasq. */
+import { messageOf } from "../../lib/text/message-of.ts";
 import { DnsmasqArgumentError } from "./dnsmasq-arguments.ts";
 
 export interface FolderReader {
@@ -74,5 +75,5 @@ function optionsOf(text: string, file: string): string[] {
 }
 
 function reasonOf(error: unknown): string {
-  return error instanceof Error ? error.message : String(error);
+  return messageOf(error);
 }

@@ -1,4 +1,5 @@
 /** dnsmasq-nanny: dnsmasq, or what stands in for it, kept in step with kube-dns's ConfigMap (docs/spec/kube-dns.md#dnsmasq-nanny). */
+
 import { readdir, stat } from "node:fs/promises";
 import { join } from "node:path";
 import { Name } from "../../dns/name.ts";
@@ -6,6 +7,7 @@ import { readBoundedFile, readTextFile } from "../../lib/files/bounded-file.ts";
 import type { ProcessLog } from "../../lib/logging/log.ts";
 import { MetricsRegistry } from "../../lib/metrics/metrics.ts";
 import { parseIpAddress } from "../../lib/net/ip-address.ts";
+import { messageOf } from "../../lib/text/message-of.ts";
 import type { Clock, Timer } from "../../lib/time/clock.ts";
 import type { Random } from "../../plugin/contract/site.ts";
 import type { CacheView } from "../../plugin/services/cache-view.ts";
@@ -196,9 +198,7 @@ export class DnsmasqNanny {
       try {
         for (const file of await hostsFilesAt(path)) await names.addFile(await readBoundedFile(file));
       } catch (error) {
-        this.#options.log.error(
-          `failed to load names from ${path}: ${error instanceof Error ? error.message : String(error)}`,
-        );
+        this.#options.log.error(`failed to load names from ${path}: ${messageOf(error)}`);
       }
     }
     return names;

@@ -1,9 +1,11 @@
 /** A folder with kube-dns's configuration, a file a key: a mounted ConfigMap (docs/spec/kube-dns.md#configuration). */
+
 import { isUtf8 } from "node:buffer";
 import { createHash } from "node:crypto";
 import { lstat, readdir, stat } from "node:fs/promises";
 import { join } from "node:path";
 import { readBoundedFile } from "../../lib/files/bounded-file.ts";
+import { messageOf } from "../../lib/text/message-of.ts";
 import type { Clock, Timer } from "../../lib/time/clock.ts";
 import type { ConfigData, ConfigSource, ConfigUpdates } from "./config-updates.ts";
 
@@ -44,7 +46,7 @@ export class ConfigDirectory implements ConfigSource {
     try {
       state = await readConfigDirectory(path);
     } catch (error) {
-      updates.unreadable(error instanceof Error ? error.message : String(error));
+      updates.unreadable(messageOf(error));
       return;
     }
     updates.readable();

@@ -6,6 +6,7 @@ import { FrameSplitter, readWhole } from "../../kubernetes/api/client/frames.ts"
 import { Backoff } from "../../kubernetes/api/watch/backoff.ts";
 import { SilenceGuard } from "../../kubernetes/api/watch/silence-guard.ts";
 import { listMember, member, textEntries, textMember } from "../../kubernetes/objects/json.ts";
+import { messageOf } from "../../lib/text/message-of.ts";
 import type { Clock } from "../../lib/time/clock.ts";
 import type { ConfigSource, ConfigUpdates } from "./config-updates.ts";
 
@@ -140,7 +141,7 @@ export class ConfigMapWatch implements ConfigSource {
 
   #failed(error: unknown): void {
     const { namespace, name, updates } = this.#options;
-    const reason = error instanceof Error ? error.message : String(error);
+    const reason = messageOf(error);
     updates.unreadable(`ConfigMap ${namespace}/${name}: ${reason}`);
   }
 

@@ -1,5 +1,7 @@
 /** kube-dns's ConfigMap, or its folder: the three keys that it reads (docs/spec/kube-dns.md#configuration). */
+
 import { parseIpAddress } from "../../lib/net/ip-address.ts";
+import { messageOf } from "../../lib/text/message-of.ts";
 
 export interface KubeDnsConfig {
   /** Name of a federation -> its domain. */
@@ -136,6 +138,6 @@ function parseJson(key: string, text: string): unknown {
   try {
     return JSON.parse(text);
   } catch (error) {
-    throw new KubeDnsConfigError(key, error instanceof Error ? error.message : String(error));
+    throw new KubeDnsConfigError(key, messageOf(error));
   }
 }

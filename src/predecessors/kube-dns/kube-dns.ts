@@ -1,10 +1,12 @@
 /** kube-dns: the names of a cluster, and the way to all other names (docs/spec/kube-dns.md#kube-dns). */
+
 import type { Name } from "../../dns/name.ts";
 import type { ClusterView } from "../../kubernetes/answers/cluster-view.ts";
 import type { NodePlace } from "../../kubernetes/api/client/node-place.ts";
 import { readTextFile } from "../../lib/files/bounded-file.ts";
 import type { ProcessLog } from "../../lib/logging/log.ts";
 import { MetricsRegistry } from "../../lib/metrics/metrics.ts";
+import { messageOf } from "../../lib/text/message-of.ts";
 import type { Clock, Timer } from "../../lib/time/clock.ts";
 import type { Random } from "../../plugin/contract/site.ts";
 import { parseNameservers } from "../../upstream/config/resolv-conf.ts";
@@ -139,7 +141,7 @@ export class KubeDns {
       const servers = parseNameservers(await readTextFile(resolvConf));
       return servers.map(({ host }) => forwardAddress({ address: host, port: "" }));
     } catch (error) {
-      log.warning(`no upstream for other names: ${error instanceof Error ? error.message : String(error)}`);
+      log.warning(`no upstream for other names: ${messageOf(error)}`);
       return [];
     }
   }
@@ -153,9 +155,7 @@ export class KubeDns {
       if (store?.isSynced === true) {
         this.#reminder?.cancel();
         this.#isSynced = true;
-        this.#open().catch((error: unknown) =>
-          failed(error instanceof Error ? error.message : String(error)),
-        );
+        this.#open().catch((error: unknown) => failed(messageOf(error)));
         return;
       }
       const missing = Array.from(store?.kinds ?? []).filter((kind) => store?.isKindSynced(kind) !== true);

@@ -1,10 +1,12 @@
 /** node-cache: the Corefile of a node's cache, kept in step with kube-dns's ConfigMap, and the network around it (docs/spec/kube-dns.md#node-cache). */
+
 import { rename, writeFile } from "node:fs/promises";
 import { dirname } from "node:path";
 import { readTextFile } from "../../lib/files/bounded-file.ts";
 import type { Logger } from "../../lib/logging/log.ts";
 import type { CounterFamily } from "../../lib/metrics/metric-families.ts";
 import { MetricsRegistry } from "../../lib/metrics/metrics.ts";
+import { messageOf } from "../../lib/text/message-of.ts";
 import type { Clock, Timer } from "../../lib/time/clock.ts";
 import { HttpPages, type Page } from "../http-pages.ts";
 import { ConfigDirectory } from "../kube-dns/config-directory.ts";
@@ -151,8 +153,7 @@ export class NodeCache {
     try {
       await this.#pages.listen(metrics.host, metrics.port);
     } catch (error) {
-      if (this.#metricsTimer === undefined)
-        log.warning(`node-cache: no metrics yet: ${error instanceof Error ? error.message : String(error)}`);
+      if (this.#metricsTimer === undefined) log.warning(`node-cache: no metrics yet: ${messageOf(error)}`);
       if (!this.#isServing) return;
       this.#metricsTimer = clock.after(AGAIN_MS, () => void this.#showMetrics());
     }
@@ -176,7 +177,7 @@ export class NodeCache {
       await step();
       this.#said.delete(type);
     } catch (error) {
-      const reason = error instanceof Error ? error.message : String(error);
+      const reason = messageOf(error);
       const kind = type === "iptables" && /lock/.test(reason) ? "iptables_lock" : type;
       this.#errors.slot(kind).increment();
       if (this.#said.get(type) !== reason) this.#options.log.error(`node-cache: ${reason}`);

@@ -1,8 +1,10 @@
 /** One DNS probe: asks again and again, and knows how it went the last time. */
+
 import { encodeMessage, makeQuery } from "../../dns/message.ts";
 import { Flag, RecordClass } from "../../dns/numbers.ts";
 import type { CounterSlot, HistogramSlot } from "../../lib/metrics/metric-slots.ts";
 import type { MetricsRegistry } from "../../lib/metrics/metrics.ts";
+import { messageOf } from "../../lib/text/message-of.ts";
 import type { Clock, Timer } from "../../lib/time/clock.ts";
 import type { Random } from "../../plugin/contract/site.ts";
 import type { AskOnce } from "../ask-once.ts";
@@ -95,7 +97,7 @@ export class SidecarProbe {
       const reply = await ask(spec, encodeMessage(query), PATIENCE);
       if (reply.answer.length === 0) error = "no answer records";
     } catch (thrown) {
-      error = thrown instanceof Error ? thrown.message : String(thrown);
+      error = messageOf(thrown);
     }
     const milliseconds = clock.now() - begin;
     if (error === "") this.#latency.observe(milliseconds);

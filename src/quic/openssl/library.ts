@@ -2,6 +2,7 @@
  * The functions of OpenSSL's QUIC, which official binaries of Node 24 and later carry and export, called through koffi. Pointers are
  * numbers: addresses of a process have 47 bits. Whoever calls must hold on to octets for as long as OpenSSL may look at them.
  */
+import { messageOf } from "../../lib/text/message-of.ts";
 import { type ForeignFunctions, loadForeignFunctions, NoForeignFunctions } from "../../runtime/linux/libc.ts";
 import { loadKoffi } from "../../runtime/plain.ts";
 import { judgeOpenSsl, QuicUnavailable } from "../availability.ts";
@@ -266,7 +267,7 @@ function bind({ library }: ForeignFunctions): OpenSsl {
     functions.setVerifyStore = (ssl: Pointer, store: Pointer): number => control(ssl, VERIFY_STORE, 1, store);
   } catch (error) {
     throw new QuicUnavailable(
-      `QUIC needs OpenSSL's functions for it, and this Node does not export them: ${error instanceof Error ? error.message : String(error)}. Official binaries of Node 24 and later do`,
+      `QUIC needs OpenSSL's functions for it, and this Node does not export them: ${messageOf(error)}. Official binaries of Node 24 and later do`,
       { cause: error },
     );
   }

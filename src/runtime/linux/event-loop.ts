@@ -6,7 +6,9 @@
  * outside of Node's scopes. Whether the mark is there is seen once in each turn of the loop, in an immediate that does not keep
  * the loop awake.
  */
+
 import { isMainThread } from "node:worker_threads";
+import { messageOf } from "../../lib/text/message-of.ts";
 import { epollEvent, Linux } from "./layouts.ts";
 import { type ForeignFunctions, type Libc, NoForeignFunctions } from "./libc.ts";
 
@@ -339,8 +341,4 @@ function uvFunctions({ library }: ForeignFunctions): UvFunctions {
       cause: error,
     });
   }
-}
-
-function messageOf(error: unknown): string {
-  return error instanceof Error ? error.message : String(error);
 }

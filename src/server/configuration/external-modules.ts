@@ -1,9 +1,11 @@
 /** Modules of plugins that do not come with the program: where they are, whether they changed, and how they are loaded. */
+
 import { readFileSync, statSync } from "node:fs";
 import { createRequire, isBuiltin, registerHooks } from "node:module";
 import { isAbsolute, join, resolve } from "node:path";
 import { fileURLToPath, pathToFileURL } from "node:url";
 import { programModule } from "../../lib/files/program-files.ts";
+import { messageOf } from "../../lib/text/message-of.ts";
 
 /** A module that cannot be found; the message says where it was looked for. */
 export class ModuleNotFound extends Error {
@@ -144,8 +146,4 @@ function property(value: unknown, name: string): unknown {
   return typeof value === "object" && value !== null
     ? Object.entries(value).find(([key]) => key === name)?.[1]
     : undefined;
-}
-
-function messageOf(error: unknown): string {
-  return error instanceof Error ? error.message : String(error);
 }

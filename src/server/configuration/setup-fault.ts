@@ -1,7 +1,9 @@
 /** What a plugin throws when it is made or started, as a diagnostic with the place of the words that it is about. */
+
 import { type Diagnostic, formatDiagnostic } from "../../corefile/diagnostic.ts";
 import type { Token } from "../../corefile/tokens.ts";
 import type { Directive } from "../../corefile/tree.ts";
+import { messageOf } from "../../lib/text/message-of.ts";
 import { SetupError } from "../../plugin/contract/define-plugin.ts";
 import { type Configuration, ConfigurationError, type ConfiguredPlugin } from "./configuration.ts";
 
@@ -16,7 +18,7 @@ export function setupFault(
   textOf: Configuration["textOf"],
 ): ConfigurationError {
   if (error instanceof ConfigurationError) return error;
-  const message = error instanceof Error ? error.message : String(error);
+  const message = messageOf(error);
   const diagnostic = setupDiagnostic("error", message, plugin, index, notesOf(error, message));
   return new ConfigurationError(
     [diagnostic],

@@ -64,7 +64,7 @@ function urlOf(file: string): string {
 }
 
 function messageOf(error: unknown): string {
-  const text = error instanceof Error ? error.message : String(error);
+  const text = messageOf(error);
   // Node's words for what is no error are long.
   const [, reason] = /promise rejected with the reason "(.*)"/s.exec(text) ?? [];
   return (reason === undefined ? text : `a promise was rejected with ${reason}`).replaceAll(/\s*\n\s*/g, " ");

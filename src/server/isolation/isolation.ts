@@ -2,6 +2,7 @@
  * Plugins that are not the program's own are kept apart from it: what one of them throws, returns or never ends costs the query, the
  * hook or the configuration that it was about, and is told with the plugin's name.
  */
+import { messageOf } from "../../lib/text/message-of.ts";
 import type { Clock } from "../../lib/time/clock.ts";
 import { formatGoDuration } from "../../lib/time/duration.ts";
 import type { Handler } from "../../plugin/chain/handler.ts";
@@ -234,5 +235,5 @@ async function within(
 }
 
 function oneLine(error: unknown): string {
-  return (error instanceof Error ? error.message : String(error)).replaceAll(/\s*\n\s*/g, " ");
+  return messageOf(error).replaceAll(/\s*\n\s*/g, " ");
 }

@@ -2,12 +2,14 @@
  * One data plane: the listeners of a thread and the generation that answers there. The server has one on the main thread, and
  * with `multisocket` further ones on threads of their own.
  */
+
 import { isAbsolute, join } from "node:path";
 import { setImmediate as nextTurn } from "node:timers/promises";
 import type { CorefileHost } from "../../corefile/host.ts";
 import type { ProcessLog } from "../../lib/logging/log.ts";
 import type { CounterSlot } from "../../lib/metrics/metric-slots.ts";
 import type { MetricsRegistry } from "../../lib/metrics/metrics.ts";
+import { messageOf } from "../../lib/text/message-of.ts";
 import type { Clock } from "../../lib/time/clock.ts";
 import { GuardedClock } from "../../lib/time/guarded-clock.ts";
 import { TurnShare } from "../../lib/time/turn-share.ts";
@@ -358,5 +360,5 @@ const NO_HTTP: HttpService = { serve: async () => ({ host: "", port: 0 }) };
 
 export function configurationMessage(error: unknown): string {
   if (error instanceof ConfigurationError) return `\n${error.message}`;
-  return error instanceof Error ? error.message : String(error);
+  return messageOf(error);
 }

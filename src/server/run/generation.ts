@@ -4,6 +4,7 @@ import { type Diagnostic, formatPlace } from "../../corefile/diagnostic.ts";
 import type { Scheme } from "../../corefile/server-key.ts";
 import type { Name } from "../../dns/name.ts";
 import type { Logger } from "../../lib/logging/log.ts";
+import { messageOf } from "../../lib/text/message-of.ts";
 import { withoutRest } from "../../lib/time/turn-share.ts";
 import { ChangingNames } from "../../plugin/contract/changing-names.ts";
 import type { ClusterClients } from "../../plugin/contract/cluster-clients.ts";
@@ -23,7 +24,7 @@ import { buildQueryChain, buildUpdateChain, type PanicObserver, witnessesOf } fr
 import type { ListenerService } from "../serving/dns-listener.ts";
 import { InFlight } from "../serving/in-flight.ts";
 import { type Route, RouteTable } from "../serving/route-table.ts";
-import { type GenerationOptions, makeSite, messageOf } from "./plugin-site.ts";
+import { type GenerationOptions, makeSite } from "./plugin-site.ts";
 
 /** A listen address of a configuration, with what is served there. */
 export interface ListenPoint {

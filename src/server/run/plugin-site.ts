@@ -2,6 +2,7 @@
 
 import type { Logger } from "../../lib/logging/log.ts";
 import type { CounterSlot } from "../../lib/metrics/metric-slots.ts";
+import { messageOf } from "../../lib/text/message-of.ts";
 import { GuardedClock } from "../../lib/time/guarded-clock.ts";
 import type { ChangingNames } from "../../plugin/contract/changing-names.ts";
 import type { PlacedPlugin } from "../../plugin/contract/plugin-instance.ts";
@@ -94,8 +95,4 @@ function listenerSite({ label, zone }: PlacedKey, options: GenerationOptions): L
 
 function oneLine(error: unknown): string {
   return messageOf(error).replaceAll(/\s*\n\s*/g, " ");
-}
-
-export function messageOf(error: unknown): string {
-  return error instanceof Error ? error.message : String(error);
 }

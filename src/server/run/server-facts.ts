@@ -1,5 +1,7 @@
 /** Keeps what a running server can tell of its configuration. */
+
 import type { Diagnostic } from "../../corefile/diagnostic.ts";
+import { messageOf } from "../../lib/text/message-of.ts";
 import type { Clock } from "../../lib/time/clock.ts";
 import type {
   BlockView,
@@ -45,7 +47,7 @@ export class ServerFacts implements ServerView {
 
   /** A configuration was not put into force, or cannot be read. The same again is no news. */
   refused(error: unknown): void {
-    const reason = error instanceof Error ? error.message : String(error);
+    const reason = messageOf(error);
     if (reason === this.#refused?.reason) return;
     this.#refused = {
       at: this.#clock.wallTime(),

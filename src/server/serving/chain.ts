@@ -2,7 +2,9 @@
  * The plugins of one server block, linked into one function. The links keep plugins apart: what one throws becomes a Failure
  * with its name on it, and no query waits with borrowed octets.
  */
+
 import { Rcode } from "../../dns/numbers.ts";
+import { messageOf } from "../../lib/text/message-of.ts";
 import {
   afterNext,
   type Handler,
@@ -84,7 +86,7 @@ export class PluginPanic extends Error {
   readonly plugin: string;
 
   constructor(plugin: string, cause: unknown) {
-    super(`plugin ${plugin} failed: ${cause instanceof Error ? cause.message : String(cause)}`, { cause });
+    super(`plugin ${plugin} failed: ${messageOf(cause)}`, { cause });
     this.plugin = plugin;
   }
 }

@@ -7,6 +7,7 @@ import { programModule } from "../../lib/files/program-files.ts";
 import type { ProcessLog } from "../../lib/logging/log.ts";
 import { type MetricSnapshot, mergeSnapshots, withoutGauges } from "../../lib/metrics/metric-snapshot.ts";
 import type { MetricsRegistry } from "../../lib/metrics/metrics.ts";
+import { messageOf } from "../../lib/text/message-of.ts";
 import type { Clock, Timer } from "../../lib/time/clock.ts";
 import type { CorefileSource } from "../configuration/configuration.ts";
 import type { ListenPlace } from "../run/point-sockets.ts";
@@ -294,8 +295,4 @@ export class Fleet {
 /** Waits for all, and throws the first error then: nothing may be under way when everything is rolled back. */
 async function allDone(tasks: readonly Promise<unknown>[]): Promise<void> {
   for (const result of await Promise.allSettled(tasks)) if (result.status === "rejected") throw result.reason;
-}
-
-function messageOf(error: unknown): string {
-  return error instanceof Error ? error.message : String(error);
 }

@@ -1,6 +1,8 @@
 /** A follower as the leader sees it: a thread that is asked and answers, and may end at any time. */
+
 import { Worker } from "node:worker_threads";
 import type { MetricSnapshot } from "../../lib/metrics/metric-snapshot.ts";
+import { messageOf } from "../../lib/text/message-of.ts";
 import type { Clock } from "../../lib/time/clock.ts";
 import type { FeedSink } from "./feed.ts";
 import type { FollowerRequest, FollowerSettings, FromFollower, LastWords, ToFollower } from "./protocol.ts";
@@ -179,7 +181,7 @@ export class FollowerThread {
     try {
       value = await this.#options.onAsk(generation, key, question);
     } catch (error) {
-      problem = error instanceof Error ? error.message : String(error);
+      problem = messageOf(error);
     }
     if (!this.#hasEnded) this.#send({ kind: "reply", id, value, problem });
   }

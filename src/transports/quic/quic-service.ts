@@ -1,5 +1,6 @@
 /** Serves one QUIC listener, in the thread of its own: takes requests apart, hands them on, and sends what is answered. */
 
+import { messageOf } from "../../lib/text/message-of.ts";
 import type { Clock } from "../../lib/time/clock.ts";
 import type { QuicLibrary } from "../../quic/openssl/library.ts";
 import { QuicServer } from "../../quic/openssl/server.ts";
@@ -219,7 +220,7 @@ export class QuicService implements ConnectionHome {
     try {
       this.#context.identify(identity);
     } catch (error) {
-      const reason = error instanceof Error ? error.message : String(error);
+      const reason = messageOf(error);
       this.#options.post({ kind: "error", reason: `QUIC takes no such certificate: ${reason}` });
     }
   }

@@ -2,8 +2,10 @@
  * A QUIC listener as the rest of the server sees it. The socket is opened here; a thread of its own reads it, so that neither handshakes nor
  * what is wrong with them hold up other listeners. A thread that ends unasked is replaced.
  */
+
 import { Worker } from "node:worker_threads";
 import { programModule } from "../../lib/files/program-files.ts";
+import { messageOf } from "../../lib/text/message-of.ts";
 import type { Clock, Timer } from "../../lib/time/clock.ts";
 import type { Endpoint, TransportName } from "../../plugin/message/endpoint.ts";
 import { QuicUnavailable } from "../../quic/availability.ts";
@@ -303,7 +305,7 @@ export class QuicTransport implements Transport, QuicReplies {
       this.#socket = openUdpSocket(this.#sockets.libc, target, { reusePort: this.#isShared });
       await this.start();
     } catch (error) {
-      if (!this.#isClosed) this.#lost(error instanceof Error ? error.message : String(error), startedAt);
+      if (!this.#isClosed) this.#lost(messageOf(error), startedAt);
     }
   }
 

@@ -1,6 +1,8 @@
 /** What the thread of a QUIC listener runs. */
+
 import { parentPort, workerData } from "node:worker_threads";
 import { nodeCrypto } from "../../lib/files/node-modules.ts";
+import { messageOf } from "../../lib/text/message-of.ts";
 import { SystemClock } from "../../lib/time/clock.ts";
 import { loadQuicLibrary } from "../../quic/openssl/library.ts";
 import { NoForeignFunctions } from "../../runtime/linux/libc.ts";
@@ -25,7 +27,7 @@ if (parentPort !== null) {
     });
     post({ kind: "ready" });
   } catch (error) {
-    post({ kind: "refused", reason: error instanceof Error ? error.message : String(error) });
+    post({ kind: "refused", reason: messageOf(error) });
     port.close();
   }
 }

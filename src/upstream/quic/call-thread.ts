@@ -1,6 +1,8 @@
 /** The thread that speaks QUIC with the upstreams of one plugin: begun with the first connection, ended with the last user. */
+
 import { Worker } from "node:worker_threads";
 import { programModule } from "../../lib/files/program-files.ts";
+import { messageOf } from "../../lib/text/message-of.ts";
 import type { QuicTrust } from "../../quic/openssl/client-context.ts";
 import { RecordWriter, readRecords } from "../../quic/records.ts";
 import {
@@ -81,7 +83,7 @@ export class CallThread {
       else this.#hear(message.octets);
     });
     worker.on("error", (error: unknown) => {
-      fault = error instanceof Error ? error.message : String(error);
+      fault = messageOf(error);
     });
     worker.once("exit", () => {
       if (this.#worker !== worker) return;

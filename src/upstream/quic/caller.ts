@@ -1,5 +1,7 @@
 /** DNS over QUIC (RFC 9250), the client's side, in the thread that speaks QUIC. */
+
 import { readU16, writeU16 } from "../../dns/octets.ts";
+import { messageOf } from "../../lib/text/message-of.ts";
 import type { DialledConnection, QuicDialler } from "../../quic/openssl/client.ts";
 import type { ClientContext } from "../../quic/openssl/client-context.ts";
 import type { QuicClosed, QuicConnectionUser, QuicStream, QuicStreamUser } from "../../quic/quic.ts";
@@ -59,7 +61,7 @@ export class Caller {
       );
     } catch (error) {
       this.#calls.delete(number);
-      const reason = error instanceof Error ? error.message : String(error);
+      const reason = messageOf(error);
       this.#report(CallReport.LOST, number, 0, Buffer.from(reason));
     }
   }

@@ -1,5 +1,7 @@
 /** What the thread runs that speaks QUIC with upstreams. */
+
 import { parentPort, workerData } from "node:worker_threads";
+import { messageOf } from "../../lib/text/message-of.ts";
 import { QuicDialler } from "../../quic/openssl/client.ts";
 import { ClientContext } from "../../quic/openssl/client-context.ts";
 import { loadQuicLibrary } from "../../quic/openssl/library.ts";
@@ -26,7 +28,7 @@ if (parentPort !== null) {
       else caller.close(() => port.postMessage({ kind: "done" } satisfies FromCallThread));
     });
   } catch (error) {
-    const reason = error instanceof Error ? error.message : String(error);
+    const reason = messageOf(error);
     port.postMessage({ kind: "refused", reason } satisfies FromCallThread);
     port.close();
   }

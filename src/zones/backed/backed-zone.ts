@@ -1,8 +1,10 @@
 /** A zone that is kept as a back end lists it: what is known stays until there is something newer. */
-import { setImmediate as nextImmediate } from "node:timers/promises";
+
+import { setImmediate as nextTurn } from "node:timers/promises";
 import type { Name } from "../../dns/name.ts";
 import { formatRecord } from "../../dns/resource-record.ts";
 import type { GaugeFamily } from "../../lib/metrics/metric-families.ts";
+import { messageOf } from "../../lib/text/message-of.ts";
 import { BackOff } from "../../lib/time/back-off.ts";
 import { formatGoDuration } from "../../lib/time/duration.ts";
 import type { Site } from "../../plugin/contract/site.ts";
@@ -167,7 +169,7 @@ export class BackedZone {
 
   /** @returns milliseconds until the next attempt */
   #failed(error: unknown): number {
-    const reason = error instanceof Error ? error.message : String(error);
+    const reason = messageOf(error);
     const asked = error instanceof ZoneSourceError ? Math.min(error.retryAfter, LONGEST_ASKED_WAIT) : 0;
     const wait = Math.max(asked, this.#backOff.next());
     if (this.freshness.fail(reason)) {
@@ -214,8 +216,4 @@ async function isSame(before: Zone, after: Zone, anySerial: boolean): Promise<bo
   };
   if (text(before) !== text(after)) return false;
   return (await compareZones(before, after, 0, nextTurn)) !== undefined;
-}
-
-async function nextTurn(): Promise<void> {
-  await nextImmediate();
 }

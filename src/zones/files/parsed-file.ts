@@ -1,5 +1,5 @@
 /** A zone read from a file. */
-import { setImmediate as nextImmediate } from "node:timers/promises";
+import { setImmediate as nextTurn } from "node:timers/promises";
 import { Name } from "../../dns/name.ts";
 import { className, RecordClass } from "../../dns/numbers.ts";
 import { RecordType, recordTypeName } from "../../dns/type-names.ts";
@@ -180,9 +180,4 @@ export function outOfZoneWarning(type: number, apex: Name): string {
 /** Whether records of the type may have the same owner as a CNAME record. */
 export function mayStandByAlias(type: number): boolean {
   return type === RecordType.RRSIG || type === RecordType.NSEC || type === RecordType.NSEC3;
-}
-
-/** Lets queries be answered between two portions. */
-async function nextTurn(): Promise<void> {
-  await nextImmediate();
 }

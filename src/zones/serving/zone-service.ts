@@ -1,5 +1,5 @@
 /** Queries for zones that a plugin serves: `file`, `auto` and `secondary` answer alike (src/plugins/file/README.md and src/plugins/secondary/README.md). */
-import { setImmediate as nextImmediate } from "node:timers/promises";
+import { setImmediate as nextTurn } from "node:timers/promises";
 import type { Name } from "../../dns/name.ts";
 import { Opcode, Rcode } from "../../dns/numbers.ts";
 import { RecordType } from "../../dns/type-names.ts";
@@ -410,8 +410,4 @@ const FOUND_WORDS: Readonly<Record<number, string>> = {
 /** @throws ZoneChangeError */
 function requireSize(zone: Zone, limit: number): void {
   if (zone.used > limit + limit / SPARE) throw new ZoneChangeError(`the zone is larger than ${limit} octets`);
-}
-
-async function nextTurn(): Promise<void> {
-  await nextImmediate();
 }

@@ -1,10 +1,12 @@
 /** Dynamic updates of the zones of one server block (RFC 2136): who may, and what is said to them. */
+
 import { decodeMessage, type Message } from "../../dns/message.ts";
 import { Name } from "../../dns/name.ts";
 import { Rcode } from "../../dns/numbers.ts";
 import { copyOctets } from "../../dns/octets.ts";
 import { RecordType } from "../../dns/type-names.ts";
 import type { CounterFamily } from "../../lib/metrics/metric-families.ts";
+import { messageOf } from "../../lib/text/message-of.ts";
 import type { Handler } from "../../plugin/chain/handler.ts";
 import { ServiceKey } from "../../plugin/contract/service.ts";
 import type { BlockSite, Site } from "../../plugin/contract/site.ts";
@@ -110,7 +112,7 @@ export class ZoneUpdates {
     ZoneCopy.receive(
       feed,
       this.#zones.map(({ served }) => new ZoneCopy(served, service)),
-      (error) => log.error(error instanceof Error ? error.message : String(error)),
+      (error) => log.error(messageOf(error)),
     );
   }
 
@@ -188,7 +190,7 @@ export class ZoneUpdates {
       const question: ForwardedUpdate = { apex: apex.toString(), message, signer: signer.toString() };
       return Number(await this.#site.feed.ask(question));
     } catch (error) {
-      const reason = error instanceof Error ? error.message : String(error);
+      const reason = messageOf(error);
       this.#site.log.error(`Updates of zone "${spelled}" failed: ${reason}`);
       return Rcode.SERVFAIL;
     }

@@ -1,11 +1,13 @@
 /** A zone that is kept up to date from its primaries (RFC 1034 section 4.3.5, RFC 1996). */
-import { setImmediate as nextImmediate } from "node:timers/promises";
+
+import { setImmediate as nextTurn } from "node:timers/promises";
 import type { Name } from "../../dns/name.ts";
 import { Rcode } from "../../dns/numbers.ts";
 import { TsigExchange } from "../../dns/tsig/exchange.ts";
 import type { TsigKey } from "../../dns/tsig/keys.ts";
 import type { CounterFamily } from "../../lib/metrics/metric-families.ts";
 import { parseScopedIpAddress } from "../../lib/net/ip-address.ts";
+import { messageOf } from "../../lib/text/message-of.ts";
 import { BackOff } from "../../lib/time/back-off.ts";
 import type { Timer } from "../../lib/time/clock.ts";
 import { formatGoDuration } from "../../lib/time/duration.ts";
@@ -408,12 +410,4 @@ export class SecondaryZone {
 
 function addressKey(host: string): string {
   return parseScopedIpAddress(host)?.octets.join(".") ?? host;
-}
-
-function messageOf(error: unknown): string {
-  return error instanceof Error ? error.message : String(error);
-}
-
-async function nextTurn(): Promise<void> {
-  await nextImmediate();
 }

@@ -1,5 +1,7 @@
 /** How each primary of a zone is asked: for the changes, or for the whole zone if it cannot send changes. */
+
 import type { Logger } from "../../lib/logging/log.ts";
+import { messageOf } from "../../lib/text/message-of.ts";
 import { isAsNew } from "../../plugin/contract/transfer.ts";
 import type { Zone } from "../data/zone.ts";
 import type { Primary } from "./primary.ts";
@@ -68,7 +70,7 @@ export class TransferWays {
       reason = `has a newer serial than ${current.serial}, but answers IXFR with ${result.serial}`;
     } catch (error) {
       options.signal?.throwIfAborted();
-      reason = `fails at IXFR: ${error instanceof Error ? error.message : String(error)}`;
+      reason = `fails at IXFR: ${messageOf(error)}`;
     }
     this.#knowsIxfr.set(primary, false);
     this.#log.warning(

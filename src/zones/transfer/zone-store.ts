@@ -1,7 +1,7 @@
 /** Copies of zones on disk, so that a server whose primaries are away has something to serve after a restart. */
 import { mkdir, open, rename, rm, stat, utimes } from "node:fs/promises";
 import { join } from "node:path";
-import { setImmediate as nextImmediate } from "node:timers/promises";
+import { setImmediate as nextTurn } from "node:timers/promises";
 import type { Name } from "../../dns/name.ts";
 import type { Clock } from "../../lib/time/clock.ts";
 import type { Zone } from "../data/zone.ts";
@@ -85,8 +85,4 @@ export class ZoneStore {
       .replaceAll(/[^a-z0-9._-]/g, (character) => `%${character.charCodeAt(0).toString(16)}`);
     return join(this.#directory, `${text}zone`);
   }
-}
-
-async function nextTurn(): Promise<void> {
-  await nextImmediate();
 }

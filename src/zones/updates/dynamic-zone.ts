@@ -1,9 +1,11 @@
 /** A zone from a file that takes updates: one batch after the other, each on the disk before it is acknowledged. */
-import { setImmediate as nextImmediate } from "node:timers/promises";
+
+import { setImmediate as nextTurn } from "node:timers/promises";
 import type { Message } from "../../dns/message.ts";
 import type { Name } from "../../dns/name.ts";
 import { Rcode } from "../../dns/numbers.ts";
 import type { Logger } from "../../lib/logging/log.ts";
+import { messageOf } from "../../lib/text/message-of.ts";
 import { partOf } from "../changes/zone-part.ts";
 import type { Zone } from "../data/zone.ts";
 import type { ServedZone } from "../serving/served-zone.ts";
@@ -114,7 +116,7 @@ export class DynamicZone {
       if (contents !== undefined && isBasedOn(contents, zone.serial)) {
         const edited = new EditedZone(zone);
         for (const [index, step] of contents.steps.entries()) {
-          if (index % PORTION === PORTION - 1) await nextImmediate();
+          if (index % PORTION === PORTION - 1) await nextTurn();
           edited.repeat(step);
         }
         if (contents.damage.length > 0) repaired = edited.passSerials(serialsLost(contents.damage));
@@ -202,7 +204,7 @@ export class DynamicZone {
       await this.#service.advance(this.#served, [change], Number.POSITIVE_INFINITY);
     } catch (error) {
       this.#log.warning(
-        `Updates of zone "${this.#served.spelled}" are taken over later: ${error instanceof Error ? error.message : String(error)}`,
+        `Updates of zone "${this.#served.spelled}" are taken over later: ${messageOf(error)}`,
       );
     }
   }
@@ -223,9 +225,7 @@ export class DynamicZone {
           if (contents !== undefined && contents.damage.length > 0) await this.#upkeep.restore(this.#base);
         } else if (contents !== undefined && contents.base !== this.#base) await this.journal.retire();
       } catch (error) {
-        this.#log.error(
-          `Updates of zone "${this.#served.spelled}" cannot be taken: ${error instanceof Error ? error.message : String(error)}`,
-        );
+        this.#log.error(`Updates of zone "${this.#served.spelled}" cannot be taken: ${messageOf(error)}`);
       }
     });
   }
@@ -297,7 +297,7 @@ export class DynamicZone {
       if (zone !== undefined) applied = await this.#apply(zone, batch, verdicts);
     } catch (error) {
       verdicts.fill(Rcode.SERVFAIL);
-      const reason = error instanceof Error ? error.message : String(error);
+      const reason = messageOf(error);
       this.#log.error(`Updates of zone "${this.#served.spelled}" failed: ${reason}`);
     }
     const settle = (): void => {
@@ -396,8 +396,4 @@ function* namesIn(batch: readonly WaitingUpdate[]): Generator<Name> {
     for (const { name } of message.answer) yield name;
     for (const { name } of message.authority) yield name;
   }
-}
-
-async function nextTurn(): Promise<void> {
-  await nextImmediate();
 }

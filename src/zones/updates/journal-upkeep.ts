@@ -1,5 +1,7 @@
 /** Care for the journal of a zone: it is written anew when it is large or damaged, and the log says what was lost. */
+
 import type { Logger } from "../../lib/logging/log.ts";
+import { messageOf } from "../../lib/text/message-of.ts";
 import { compareZones } from "../changes/zone-journal.ts";
 import type { Zone } from "../data/zone.ts";
 import { soaRecord } from "../data/zone-transfer.ts";
@@ -66,7 +68,7 @@ export class JournalUpkeep {
       if (contents.damage.length > 0) await this.restore(base);
       else await this.#journal.compact(base, await withoutDetours(contents.steps, this.#pause));
     } catch (error) {
-      const reason = error instanceof Error ? error.message : String(error);
+      const reason = messageOf(error);
       this.#options.log.error(
         `Journal "${this.#journal.path}" of zone "${this.#options.served.spelled}" cannot be written anew: ${reason}`,
       );

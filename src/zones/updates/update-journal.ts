@@ -2,9 +2,11 @@
  * The file in which updates stand before they are acknowledged. What a crash left half written at its end was never acknowledged, and is cut off;
  * where other octets are damaged, the file is kept aside as it is, and goes on with all that can be read.
  */
+
 import { constants } from "node:fs";
 import { copyFile, type FileHandle, link, open, readFile, rename, rm } from "node:fs/promises";
 import { dirname } from "node:path";
+import { messageOf } from "../../lib/text/message-of.ts";
 import type { ZoneStep } from "./edited-zone.ts";
 import {
   type JournalContents,
@@ -175,7 +177,7 @@ export class UpdateJournal implements Journal {
     try {
       contents = await readJournal(octets, this.#pause);
     } catch (error) {
-      const reason = error instanceof Error ? error.message : String(error);
+      const reason = messageOf(error);
       throw new JournalError(`${this.path} has a record that this version cannot read: ${reason}`);
     }
     if (contents === "none" && isBbolt(octets))

@@ -1,6 +1,8 @@
 /** The kubeconfig file: clusters, users, and the contexts that join them. */
+
 import { dirname, isAbsolute, resolve } from "node:path";
 import { parseDocument } from "yaml";
+import { messageOf } from "../../../lib/text/message-of.ts";
 import { isObject, type JsonObject, listMember, member, textMember } from "../../objects/json.ts";
 import {
   type ClusterAccess,
@@ -71,7 +73,7 @@ class KubeconfigReader {
     try {
       value = document.toJS({ maxAliasCount: 100 });
     } catch (error) {
-      this.#refuse(error instanceof Error ? error.message : String(error));
+      this.#refuse(messageOf(error));
     }
     if (!isObject(value)) this.#refuse("not a kubeconfig: expected a mapping");
     return value;

@@ -1,4 +1,5 @@
 /** Octets of the API -> lists, events and failures, out of JSON or of protobuf. */
+import { messageOf } from "../../../lib/text/message-of.ts";
 import { isObject, listMember, member, textMember } from "../../objects/json.ts";
 import type { WatchedKind, WatchedObjects } from "../../objects/objects.ts";
 import { ApiContentError, ApiStatusError } from "../access/api-error.ts";
@@ -208,9 +209,7 @@ function parseJson(octets: Uint8Array): unknown {
     );
     if (isObject(value)) return value;
   } catch (error) {
-    throw new ApiContentError(
-      `the answer is not valid JSON: ${error instanceof Error ? error.message : String(error)}`,
-    );
+    throw new ApiContentError(`the answer is not valid JSON: ${messageOf(error)}`);
   }
   throw new ApiContentError("the answer is JSON, but no object");
 }
