@@ -1,4 +1,5 @@
 import type { GaugeFamily } from "../../lib/metrics/metric-families.ts";
+import { messageOf } from "../../lib/text/message-of.ts";
 import { staysInForce } from "../../plugin/contract/server-view.ts";
 import type { ServerControl } from "../../plugin/contract/site.ts";
 import type { Clock, CounterSlot, Logger, PluginInstance, Random, Site, Timer } from "../../plugin/index.ts";
@@ -147,13 +148,13 @@ class CorefileWatcher {
       if (now === undefined || now.hasPlugin("reload")) this.#end();
     } catch (error) {
       // The server has said where, and what goes on.
-      this.#fail(messageOf(error).split("\n", 1));
+      this.#fail(messageOf(error).trim().split("\n", 1));
     }
   }
 
   /** A file that does not parse has no hash: it is known by what is wrong with it, and by the server's count of contents. */
   #refuse(error: unknown): void {
-    const reason = messageOf(error);
+    const reason = messageOf(error).trim();
     const contents = this.#control.refusedContents?.() ?? 0;
     if (this.#ended || (reason === this.#problem && contents === this.#refusedContents)) return;
     this.#problem = reason;
@@ -169,8 +170,4 @@ class CorefileWatcher {
     this.#log.error(`Corefile changed but reload failed: ${first}`);
     for (const line of others) this.#log.error(line);
   }
-}
-
-function messageOf(error: unknown): string {
-  return messageOf(error).trim();
 }

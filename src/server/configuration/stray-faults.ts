@@ -2,11 +2,13 @@
  * Faults of added plugins that belong to no query: a promise that nobody waits for rejects, a timer's callback throws. Node would end the
  * process, and with it the answers of everybody else. A fault of the program itself still does that: nobody knows what it left behind.
  */
+
 import { realpathSync } from "node:fs";
 import { pathToFileURL } from "node:url";
 import { programFile } from "../../lib/files/program-files.ts";
 import type { Logger } from "../../lib/logging/log.ts";
 import type { MetricsRegistry } from "../../lib/metrics/metrics.ts";
+import { messageOf } from "../../lib/text/message-of.ts";
 import { PLUGIN_PANICS } from "../isolation/isolation.ts";
 import type { LoadedFile } from "./plugin-registry.ts";
 
@@ -37,7 +39,7 @@ export function catchStrayFaults(source: FaultSource, options: StrayFaultOptions
     }
     options.metrics.counter(PLUGIN_PANICS).slot(plugin).increment();
     const who = plugin === NAMELESS ? "an added plugin" : `plugin/${plugin}`;
-    options.log.child(who).error(`failed outside a query: ${messageOf(error)}`);
+    options.log.child(who).error(`failed outside a query: ${faultText(error)}`);
   });
 }
 
@@ -63,7 +65,7 @@ function urlOf(file: string): string {
   }
 }
 
-function messageOf(error: unknown): string {
+function faultText(error: unknown): string {
   const text = messageOf(error);
   // Node's words for what is no error are long.
   const [, reason] = /promise rejected with the reason "(.*)"/s.exec(text) ?? [];
