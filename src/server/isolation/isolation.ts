@@ -13,7 +13,9 @@ import { Failure, type Outcome, ReplyStream } from "../../plugin/query/outcome.t
 import type { Query } from "../../plugin/query/query.ts";
 import { Reply } from "../../plugin/query/reply.ts";
 import { PluginPanic } from "../serving/chain.ts";
+import { SilencedMetrics } from "./silenced-metrics.ts";
 import { QueryGuard, TimeBudget } from "./time-budget.ts";
+import { SilencedLog, traceWithoutMark, UnseenQueries } from "./unseen-queries.ts";
 
 /** Milliseconds that a hook has: a reload waits for `start` and `warmUp`, and the end of the process for the others. */
 const HOOK_BOUNDS = { start: 60_000, warmUp: 60_000, drain: 60_000, stop: 5_000, shutdown: 5_000 } as const;
@@ -35,6 +37,7 @@ export function isolated<T>(definition: PluginDefinition<T>, budget: number): Pl
   // What stands in every block stands behind no wall: that is for the built-in ones.
   const own: Partial<PluginDefinition<T>> & Pick<PluginDefinition<T>, "name" | "summary"> = { ...definition };
   delete own.createForEveryBlock;
+  const unseen = new UnseenQueries();
   return {
     ...own,
     config: isolatedSchema(definition),
@@ -49,8 +52,9 @@ export function isolated<T>(definition: PluginDefinition<T>, budget: number): Pl
     }),
     ...(definition.create !== undefined && {
       create(config, site) {
-        const instance = attempt(site, () => definition.create?.(config, site));
-        return behindWall(checkedInstance(instance, site), budget, site);
+        const silenced = silencedSite(site, unseen);
+        const instance = attempt(site, () => definition.create?.(config, silenced));
+        return behindWall(checkedInstance(instance, site), { budget, site, unseen });
       },
     }),
   };
@@ -73,6 +77,16 @@ function isolatedSchema<T>({ name, config }: PluginDefinition<T>): ConfigSchema<
         return fail(failedToRead(name, error));
       }
     },
+  };
+}
+
+/** What a plugin counts and logs for a query that no client sent leaves no mark. */
+function silencedSite(site: Site, unseen: UnseenQueries): Site {
+  return {
+    ...site,
+    log: new SilencedLog(site.log, unseen),
+    processLog: new SilencedLog(site.processLog, unseen),
+    metrics: new SilencedMetrics(site.metrics, () => unseen.trace !== undefined),
   };
 }
 
@@ -110,8 +124,14 @@ function instanceProblem(instance: unknown): string | undefined {
   return undefined;
 }
 
+interface Wall {
+  readonly budget: number;
+  readonly site: Site;
+  readonly unseen: UnseenQueries;
+}
+
 /** Members are called on the instance itself, because those of a class find their private fields there alone. */
-function behindWall(instance: PluginInstance, budget: number, site: Site): PluginInstance {
+function behindWall(instance: PluginInstance, { budget, site, unseen }: Wall): PluginInstance {
   const panics = site.metrics.counter(PLUGIN_PANICS).slot(site.plugin);
   const tolerate = <R>(run: () => R, otherwise: R): R => {
     try {
@@ -131,7 +151,10 @@ function behindWall(instance: PluginInstance, budget: number, site: Site): Plugi
   };
   const overrides: PluginInstance = {
     ...(instance.handle !== undefined && {
-      handle: guardedHandler(instance.handle.bind(instance), new TimeBudget(budget, site), panics),
+      handle: unseenHandler(
+        guardedHandler(instance.handle.bind(instance), new TimeBudget(budget, site), panics),
+        unseen,
+      ),
     }),
     start: () => bounded("start"),
     warmUp: () => bounded("warmUp"),
@@ -142,14 +165,16 @@ function behindWall(instance: PluginInstance, budget: number, site: Site): Plugi
     describeState: () => tolerate(() => instance.describeState?.().map(String) ?? [], []),
     accepts(query) {
       try {
-        return instance.accepts?.(query) ?? true;
+        return unseen.during(query, () => instance.accepts?.(query) ?? true);
       } catch (error) {
         panics.increment();
         throw new PluginPanic(site.plugin, error);
       }
     },
-    provideMetadata: (query) => tolerate(() => instance.provideMetadata?.(query), undefined),
-    unrouted: (query, outcome) => tolerate(() => instance.unrouted?.(query, outcome), undefined),
+    provideMetadata: (query) =>
+      tolerate(() => unseen.during(query, () => instance.provideMetadata?.(query)), undefined),
+    unrouted: (query, outcome) =>
+      tolerate(() => unseen.during(query, () => instance.unrouted?.(query, outcome)), undefined),
     forget: (names) => tolerate(() => instance.forget?.(names), undefined),
   };
   return delegate(instance, overrides);
@@ -185,6 +210,14 @@ function guardedHandler(handle: Handler, budget: TimeBudget, panics: { increment
     } catch (error) {
       return panicked(error);
     }
+  };
+}
+
+function unseenHandler(handle: Handler, unseen: UnseenQueries): Handler {
+  return (query, next) => {
+    const trace = traceWithoutMark(query);
+    if (trace === undefined) return handle(query, next);
+    return unseen.handle(trace, (behind) => handle(query, behind), next);
   };
 }
 
