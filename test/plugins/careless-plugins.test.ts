@@ -155,3 +155,44 @@ test("a plugin that holds on to replies of the cache never sees those of other q
   for (const [at, reply] of held.entries())
     for (const record of reply.answer) assert.equal(`${record.name}`, names[at]);
 });
+
+test("a plugin that counts replies hears later of those that were repeated, and what it throws then stays its own", async () => {
+  let seen = 0;
+  let told = 0;
+  const witnessing = plugin("witnessing", () => ({
+    handle: afterwards((outcome) => {
+      seen++;
+      return outcome;
+    }),
+    witness: {
+      repeated({ times }) {
+        told += times;
+        throw new Error("broken witness");
+      },
+    },
+  }));
+  await using server = await createServer({
+    corefile: ".:0 {\n bind 127.0.0.1\n witnessing\n cache\n late\n}\n",
+    plugins: [
+      { plugin: witnessing, before: "cache" },
+      { plugin: late, after: "cache" },
+    ],
+  });
+  await server.start();
+  const asked = 20;
+  for (let time = 0; time < asked; time++) {
+    const { answer } = await server.ask({ name: "a.example.", type: "TXT", over: "udp" });
+    assert.equal(answer.length, 1);
+  }
+  assert.ok(seen < asked, `${seen} of ${asked} queries went through the chain`);
+  await waitFor(() => seen + told === asked);
+  assert.match(await server.metrics(), /^portolan_plugin_panics_total\{plugin="witnessing"\} [1-9]/m);
+});
+
+async function waitFor(done: () => boolean): Promise<void> {
+  const deadline = performance.now() + 20_000;
+  while (!done()) {
+    assert.ok(performance.now() < deadline, "it did not come to pass");
+    await new Promise((resolve) => setTimeout(resolve, 20));
+  }
+}

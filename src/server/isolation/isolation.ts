@@ -4,13 +4,20 @@
  */
 import type { Clock } from "../../lib/time/clock.ts";
 import { formatGoDuration } from "../../lib/time/duration.ts";
-import type { Handler } from "../../plugin/chain/handler.ts";
+import {
+  afterwards,
+  type Handler,
+  isReviewer,
+  type Review,
+  type Reviewer,
+} from "../../plugin/chain/handler.ts";
 import type { ConfigSchema } from "../../plugin/config/schema.ts";
 import { type PluginDefinition, SetupError } from "../../plugin/contract/define-plugin.ts";
 import type { PluginInstance } from "../../plugin/contract/plugin-instance.ts";
 import type { Site } from "../../plugin/contract/site.ts";
 import { Failure, type Outcome, ReplyStream } from "../../plugin/query/outcome.ts";
 import type { Query } from "../../plugin/query/query.ts";
+import type { AnswerWitness } from "../../plugin/query/repetition.ts";
 import { Reply } from "../../plugin/query/reply.ts";
 import { PluginPanic } from "../serving/chain.ts";
 import { SilencedMetrics } from "./silenced-metrics.ts";
@@ -151,10 +158,12 @@ function behindWall(instance: PluginInstance, { budget, site, unseen }: Wall): P
   };
   const overrides: PluginInstance = {
     ...(instance.handle !== undefined && {
-      handle: unseenHandler(
-        guardedHandler(instance.handle.bind(instance), new TimeBudget(budget, site), panics),
-        unseen,
-      ),
+      handle: isReviewer(instance.handle)
+        ? guardedReviewer(instance.handle, unseen, panics)
+        : unseenHandler(
+            guardedHandler(instance.handle.bind(instance), new TimeBudget(budget, site), panics),
+            unseen,
+          ),
     }),
     start: () => bounded("start"),
     warmUp: () => bounded("warmUp"),
@@ -176,8 +185,21 @@ function behindWall(instance: PluginInstance, { budget, site, unseen }: Wall): P
     unrouted: (query, outcome) =>
       tolerate(() => unseen.during(query, () => instance.unrouted?.(query, outcome)), undefined),
     forget: (names) => tolerate(() => instance.forget?.(names), undefined),
+    witness: instance.witness && tolerantWitness(instance.witness, tolerate),
   };
   return delegate(instance, overrides);
+}
+
+function tolerantWitness(
+  witness: AnswerWitness,
+  tolerate: <R>(run: () => R, otherwise: R) => R,
+): AnswerWitness {
+  return {
+    repeated: (repetition) => tolerate(() => witness.repeated(repetition), undefined),
+    ...(witness.answeredAt !== undefined && {
+      answeredAt: (at, listener) => tolerate(() => witness.answeredAt?.(at, listener), undefined),
+    }),
+  };
 }
 
 /** As `instance`, with some of its members in another way; what it has not got stays missing. */
@@ -186,9 +208,10 @@ function delegate(instance: PluginInstance, overrides: PluginInstance): PluginIn
   return new Proxy(instance, {
     get(target, key) {
       const own: unknown = Reflect.get(target, key, target);
-      if (typeof own !== "function") return own;
+      if (own === undefined) return undefined;
       const override: unknown = Reflect.get(overrides, key);
       if (override !== undefined) return override;
+      if (typeof own !== "function") return own;
       if (!bound.has(key)) bound.set(key, own.bind(target));
       return bound.get(key);
     },
@@ -211,6 +234,28 @@ function guardedHandler(handle: Handler, budget: TimeBudget, panics: { increment
       return panicked(error);
     }
   };
+}
+
+/** A plugin that only looks at outcomes stays one: answers may be repeated past it if it can do without them. It has no time to wait. */
+function guardedReviewer(
+  { review, reviewLate, isRepeatable }: Reviewer,
+  unseen: UnseenQueries,
+  panics: { increment(): void },
+): Reviewer {
+  const guarded =
+    (look: Review): Review =>
+    (outcome, query) => {
+      try {
+        return checkedOutcome(
+          unseen.during(query, () => look(outcome, query)),
+          query,
+        );
+      } catch (error) {
+        panics.increment();
+        throw error;
+      }
+    };
+  return afterwards(guarded(review), guarded(reviewLate), { repeatable: isRepeatable });
 }
 
 function unseenHandler(handle: Handler, unseen: UnseenQueries): Handler {
