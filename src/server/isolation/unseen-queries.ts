@@ -4,6 +4,7 @@
  */
 import { AsyncLocalStorage } from "node:async_hooks";
 import type { Logger } from "../../lib/logging/log.ts";
+import type { LogFields } from "../../lib/logging/log-format.ts";
 import type { Next } from "../../plugin/chain/handler.ts";
 import type { Outcome } from "../../plugin/query/outcome.ts";
 import type { Query } from "../../plugin/query/query.ts";
@@ -105,6 +106,18 @@ export class SilencedLog implements Logger {
 
   error(message: string): void {
     if (!this.#isNoted(message)) this.#log.error(message);
+  }
+
+  get takesFields(): boolean {
+    return this.#log.takesFields;
+  }
+
+  infoWith(message: string, fields: LogFields): void {
+    if (!this.#isNoted(message)) this.#log.infoWith(message, fields);
+  }
+
+  object(line: string): void {
+    if (!this.#isNoted(line)) this.#log.object(line);
   }
 
   plain(line: string): void {
