@@ -159,10 +159,11 @@ export class PluginTest<T> {
 
   chain(last: Next): Next {
     let next = last;
-    for (const { handle } of [...this.instances].reverse()) {
+    for (const { handle, recordsOnly = false } of [...this.instances].reverse()) {
       if (handle === undefined) continue;
       const behind = next;
-      next = (query) => handle(query, behind);
+      next = (query) =>
+        recordsOnly && query.trace?.leavesNoMark === true ? behind(query) : handle(query, behind);
     }
     return next;
   }

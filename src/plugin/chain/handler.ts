@@ -23,6 +23,15 @@ export type Review = (outcome: Outcome, query: Query) => Outcome;
 export interface Reviewer extends Handler {
   readonly review: Review;
   readonly reviewLate: Review;
+  readonly isRepeatable: boolean;
+}
+
+export interface ReviewOptions {
+  /**
+   * Whether an answer may be given again without the plugin: it only looks at failures, say. A plugin that wants to know how often it was
+   * given has a `witness` instead.
+   */
+  readonly repeatable?: boolean;
 }
 
 /**
@@ -30,12 +39,16 @@ export interface Reviewer extends Handler {
  * and calls those that follow each other in a loop.
  * @param reviewLate for what comes in a later turn of the event loop than the query
  */
-export function afterwards(review: Review, reviewLate: Review = review): Reviewer {
+export function afterwards(
+  review: Review,
+  reviewLate: Review = review,
+  { repeatable = false }: ReviewOptions = {},
+): Reviewer {
   const handle: Handler = (query, next) => {
     const outcome = next(query);
     return afterNext(outcome, query, outcome instanceof Promise ? reviewLate : review);
   };
-  return Object.assign(handle, { review, reviewLate });
+  return Object.assign(handle, { review, reviewLate, isRepeatable: repeatable });
 }
 
 export function isReviewer(handle: Handler): handle is Reviewer {

@@ -19,6 +19,11 @@ export interface PluginInstance {
    * it does with an answer must depend on nothing but the octets of the query.
    */
   readonly witness?: AnswerWitness | undefined;
+  /**
+   * True for a handler that only records what clients ask, such as a log. Queries that no client sent (`explain`) then go past it. Without
+   * this, what an external plugin counts and logs for such a query is left out, but its handler is called.
+   */
+  readonly recordsOnly?: boolean;
   /** What it does with dynamic updates (RFC 2136) of a block that takes them. Absent for a plugin that they pass by. */
   readonly handleUpdate?: Handler | undefined;
   /**

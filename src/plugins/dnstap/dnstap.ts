@@ -131,9 +131,11 @@ export class Dnstap implements PluginInstance, QueryTap {
     await Promise.all([...Array.from(this.#collectors, (stream) => stream.end()), this.#listener?.release()]);
   }
 
+  readonly recordsOnly = true;
+
   readonly handle: Handler = (query, next) => {
     // Lookups of plugins are no queries of clients. One that was changed on its way here still is one.
-    if (query.depth > 0 || query.trace?.leavesNoMark === true) return next(query);
+    if (query.depth > 0) return next(query);
     this.#add(query, {
       type: TapType.CLIENT_QUERY,
       protocol: transportNumber(query.transport),

@@ -2,7 +2,6 @@ import { recordTypeName } from "../../dns/index.ts";
 import type { Pattern } from "../../lib/text/pattern.ts";
 import { formatGoDuration } from "../../lib/time/duration.ts";
 import {
-  type AnswerWitness,
   afterwards,
   type Clock,
   type Handler,
@@ -39,7 +38,6 @@ export class ErrorLog {
 
   readonly #report = (outcome: Outcome, query: Query): Outcome => {
     if (outcome.kind !== "failed" || outcome.error === undefined) return outcome;
-    if (query.trace?.leavesNoMark === true) return outcome;
     const reason = outcome.error.message;
     const consolidation = this.#consolidations.find(({ rule }) => rule.pattern.test(reason));
     if (consolidation === undefined) this.#log.error(describe(outcome.rcode, query, reason));
@@ -48,10 +46,8 @@ export class ErrorLog {
     return outcome;
   };
 
-  readonly handle: Handler = afterwards(this.#report);
-
-  /** Answers are no errors. */
-  readonly witness: AnswerWitness = { repeated: () => undefined };
+  /** Answers that are given again are not errors. */
+  readonly handle: Handler = afterwards(this.#report, this.#report, { repeatable: true });
 }
 
 /** Counts errors of one kind, and says how many there were once a period after the first of them. */

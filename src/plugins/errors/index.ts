@@ -59,7 +59,7 @@ export default definePlugin({
       handle: errors.handle,
       handleUpdate: errors.handle,
       stop: () => errors.stop(),
-      witness: errors.witness,
+      recordsOnly: true,
     };
   },
 });

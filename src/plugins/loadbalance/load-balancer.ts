@@ -1,6 +1,5 @@
 import { Rcode, RecordType } from "../../dns/index.ts";
 import {
-  type AnswerWitness,
   afterwards,
   type Handler,
   type Outcome,
@@ -28,18 +27,19 @@ export class LoadBalancer implements PluginInstance {
   readonly #policy: BalancePolicy;
   readonly #preferred: readonly Network[];
   readonly #weights: WeightFile | undefined;
-  readonly witness: AnswerWitness | undefined;
+  readonly handle: Handler;
 
   constructor(config: LoadBalancerConfig, site: Site) {
     this.#preferred = config.preferred;
     if (config.weightFile === undefined) {
       this.#policy = new RoundRobin(site.random);
-      // Who gives an answer again lets its addresses change places, as it does who writes it.
-      this.witness = { repeated: () => undefined };
     } else {
       this.#weights = new WeightFile(site.resolvePath(config.weightFile), config.reload, site);
       this.#policy = new Weighted(this.#weights, site.random);
     }
+    // Whether a round-robin answer is written or repeated, its addresses change places. Weights need each answer.
+    const repeatable = config.weightFile === undefined;
+    this.handle = afterwards(this.#balance, this.#balance, { repeatable });
   }
 
   async examine(): Promise<void> {
@@ -64,8 +64,6 @@ export class LoadBalancer implements PluginInstance {
     else this.#policy.balance(outcome);
     return outcome;
   };
-
-  readonly handle: Handler = afterwards(this.#balance);
 
   #balanceWithPreference(reply: Reply): void {
     this.#policy.balanceRecords(reply);

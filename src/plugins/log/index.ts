@@ -36,6 +36,6 @@ export default definePlugin({
       return target.scopes.map((scope) => ({ scope, format: target.format, classes: logged, slower }));
     });
     const { handle } = new QueryLog(rules, clock, processLog);
-    return { handle, handleUpdate: handle };
+    return { handle, handleUpdate: handle, recordsOnly: true };
   },
 });

@@ -36,7 +36,6 @@ export class QueryLog {
   }
 
   readonly handle: Handler = (query, next) => {
-    if (query.trace?.leavesNoMark === true) return next(query);
     for (const rule of this.#rules)
       if (rule.covers(query)) return afterNext(next(query), query, rule.afterwards);
     return next(query);

@@ -137,20 +137,20 @@ export class Prometheus implements PluginInstance, LatencyExemplars, AnswerWitne
   }
 
   readonly #measure = (outcome: Outcome, query: Query): Outcome => {
-    if (query.trace?.leavesNoMark === true) return outcome;
     if (outcome.kind === "stream") return this.#measureStream(outcome, query);
     this.#answeredTogether.add(this.#count(outcome, query), query.receivedAt);
     return outcome;
   };
 
   readonly #measureLate = (outcome: Outcome, query: Query): Outcome => {
-    if (query.trace?.leavesNoMark === true) return outcome;
     if (outcome.kind === "stream") return this.#measureStream(outcome, query);
     this.#count(outcome, query).recordDuration(this.#site.clock.turnTime() - query.receivedAt);
     return outcome;
   };
 
   readonly handle: Handler = afterwards(this.#measure, this.#measureLate);
+
+  readonly recordsOnly = true;
 
   readonly handleUpdate: Handler = this.handle;
 

@@ -78,10 +78,11 @@ export class Tracer implements PluginInstance, QueryTap, TracingView {
     await this.#options.exporter.stop();
   }
 
+  readonly recordsOnly = true;
+
   readonly handle: Handler = (query, next) => {
     // Lookups of plugins belong to the query that they are for.
-    if (query.spans !== undefined || query.depth > 0 || query.trace?.leavesNoMark === true)
-      return next(query);
+    if (query.spans !== undefined || query.depth > 0) return next(query);
     const { traceHeaders } = query.client;
     const parent = traceHeaders === undefined ? undefined : readTraceContext(traceHeaders);
     const isKept = this.#sampler.keepsFromTheStart(query, parent);

@@ -5,16 +5,25 @@
 import { messageOf } from "../../lib/text/message-of.ts";
 import type { Clock } from "../../lib/time/clock.ts";
 import { formatGoDuration } from "../../lib/time/duration.ts";
-import type { Handler } from "../../plugin/chain/handler.ts";
+import {
+  afterwards,
+  type Handler,
+  isReviewer,
+  type Review,
+  type Reviewer,
+} from "../../plugin/chain/handler.ts";
 import type { ConfigSchema } from "../../plugin/config/schema.ts";
 import { type PluginDefinition, SetupError } from "../../plugin/contract/define-plugin.ts";
 import type { PluginInstance } from "../../plugin/contract/plugin-instance.ts";
 import type { Site } from "../../plugin/contract/site.ts";
 import { Failure, type Outcome, ReplyStream } from "../../plugin/query/outcome.ts";
 import type { Query } from "../../plugin/query/query.ts";
+import type { AnswerWitness } from "../../plugin/query/repetition.ts";
 import { Reply } from "../../plugin/query/reply.ts";
 import { PluginPanic } from "../serving/chain.ts";
+import { SilencedMetrics } from "./silenced-metrics.ts";
 import { QueryGuard, TimeBudget } from "./time-budget.ts";
+import { SilencedLog, traceWithoutMark, UnseenQueries } from "./unseen-queries.ts";
 
 /** Milliseconds that a hook has: a reload waits for `start` and `warmUp`, and the end of the process for the others. */
 const HOOK_BOUNDS = { start: 60_000, warmUp: 60_000, drain: 60_000, stop: 5_000, shutdown: 5_000 } as const;
@@ -36,6 +45,7 @@ export function isolated<T>(definition: PluginDefinition<T>, budget: number): Pl
   // What stands in every block stands behind no wall: that is for the built-in ones.
   const own: Partial<PluginDefinition<T>> & Pick<PluginDefinition<T>, "name" | "summary"> = { ...definition };
   delete own.createForEveryBlock;
+  const unseen = new UnseenQueries();
   return {
     ...own,
     config: isolatedSchema(definition),
@@ -50,8 +60,9 @@ export function isolated<T>(definition: PluginDefinition<T>, budget: number): Pl
     }),
     ...(definition.create !== undefined && {
       create(config, site) {
-        const instance = attempt(site, () => definition.create?.(config, site));
-        return behindWall(checkedInstance(instance, site), budget, site);
+        const silenced = silencedSite(site, unseen);
+        const instance = attempt(site, () => definition.create?.(config, silenced));
+        return behindWall(checkedInstance(instance, site), { budget, site, unseen });
       },
     }),
   };
@@ -74,6 +85,16 @@ function isolatedSchema<T>({ name, config }: PluginDefinition<T>): ConfigSchema<
         return fail(failedToRead(name, error));
       }
     },
+  };
+}
+
+/** What a plugin counts and logs for a query that no client sent leaves no mark. */
+function silencedSite(site: Site, unseen: UnseenQueries): Site {
+  return {
+    ...site,
+    log: new SilencedLog(site.log, unseen),
+    processLog: new SilencedLog(site.processLog, unseen),
+    metrics: new SilencedMetrics(site.metrics, () => unseen.trace !== undefined),
   };
 }
 
@@ -111,8 +132,14 @@ function instanceProblem(instance: unknown): string | undefined {
   return undefined;
 }
 
+interface Wall {
+  readonly budget: number;
+  readonly site: Site;
+  readonly unseen: UnseenQueries;
+}
+
 /** Members are called on the instance itself, because those of a class find their private fields there alone. */
-function behindWall(instance: PluginInstance, budget: number, site: Site): PluginInstance {
+function behindWall(instance: PluginInstance, { budget, site, unseen }: Wall): PluginInstance {
   const panics = site.metrics.counter(PLUGIN_PANICS).slot(site.plugin);
   const tolerate = <R>(run: () => R, otherwise: R): R => {
     try {
@@ -132,7 +159,12 @@ function behindWall(instance: PluginInstance, budget: number, site: Site): Plugi
   };
   const overrides: PluginInstance = {
     ...(instance.handle !== undefined && {
-      handle: guardedHandler(instance.handle.bind(instance), new TimeBudget(budget, site), panics),
+      handle: isReviewer(instance.handle)
+        ? guardedReviewer(instance.handle, unseen, panics)
+        : unseenHandler(
+            guardedHandler(instance.handle.bind(instance), new TimeBudget(budget, site), panics),
+            unseen,
+          ),
     }),
     start: () => bounded("start"),
     warmUp: () => bounded("warmUp"),
@@ -143,17 +175,32 @@ function behindWall(instance: PluginInstance, budget: number, site: Site): Plugi
     describeState: () => tolerate(() => instance.describeState?.().map(String) ?? [], []),
     accepts(query) {
       try {
-        return instance.accepts?.(query) ?? true;
+        return unseen.during(query, () => instance.accepts?.(query) ?? true);
       } catch (error) {
         panics.increment();
         throw new PluginPanic(site.plugin, error);
       }
     },
-    provideMetadata: (query) => tolerate(() => instance.provideMetadata?.(query), undefined),
-    unrouted: (query, outcome) => tolerate(() => instance.unrouted?.(query, outcome), undefined),
+    provideMetadata: (query) =>
+      tolerate(() => unseen.during(query, () => instance.provideMetadata?.(query)), undefined),
+    unrouted: (query, outcome) =>
+      tolerate(() => unseen.during(query, () => instance.unrouted?.(query, outcome)), undefined),
     forget: (names) => tolerate(() => instance.forget?.(names), undefined),
+    witness: instance.witness && tolerantWitness(instance.witness, tolerate),
   };
   return delegate(instance, overrides);
+}
+
+function tolerantWitness(
+  witness: AnswerWitness,
+  tolerate: <R>(run: () => R, otherwise: R) => R,
+): AnswerWitness {
+  return {
+    repeated: (repetition) => tolerate(() => witness.repeated(repetition), undefined),
+    ...(witness.answeredAt !== undefined && {
+      answeredAt: (at, listener) => tolerate(() => witness.answeredAt?.(at, listener), undefined),
+    }),
+  };
 }
 
 /** As `instance`, with some of its members in another way; what it has not got stays missing. */
@@ -162,9 +209,10 @@ function delegate(instance: PluginInstance, overrides: PluginInstance): PluginIn
   return new Proxy(instance, {
     get(target, key) {
       const own: unknown = Reflect.get(target, key, target);
-      if (typeof own !== "function") return own;
+      if (own === undefined) return undefined;
       const override: unknown = Reflect.get(overrides, key);
       if (override !== undefined) return override;
+      if (typeof own !== "function") return own;
       if (!bound.has(key)) bound.set(key, own.bind(target));
       return bound.get(key);
     },
@@ -186,6 +234,36 @@ function guardedHandler(handle: Handler, budget: TimeBudget, panics: { increment
     } catch (error) {
       return panicked(error);
     }
+  };
+}
+
+/** A plugin that only looks at outcomes stays one: answers may be repeated past it if it can do without them. It has no time to wait. */
+function guardedReviewer(
+  { review, reviewLate, isRepeatable }: Reviewer,
+  unseen: UnseenQueries,
+  panics: { increment(): void },
+): Reviewer {
+  const guarded =
+    (look: Review): Review =>
+    (outcome, query) => {
+      try {
+        return checkedOutcome(
+          unseen.during(query, () => look(outcome, query)),
+          query,
+        );
+      } catch (error) {
+        panics.increment();
+        throw error;
+      }
+    };
+  return afterwards(guarded(review), guarded(reviewLate), { repeatable: isRepeatable });
+}
+
+function unseenHandler(handle: Handler, unseen: UnseenQueries): Handler {
+  return (query, next) => {
+    const trace = traceWithoutMark(query);
+    if (trace === undefined) return handle(query, next);
+    return unseen.handle(trace, (behind) => handle(query, behind), next);
   };
 }
 

@@ -4,7 +4,7 @@ import { Rcode } from "../../dns/numbers.ts";
 import { afterNext, afterwards, type Handler } from "../../plugin/chain/handler.ts";
 import type { Outcome } from "../../plugin/query/outcome.ts";
 import { makeTestQuery } from "../../plugin/testing.ts";
-import { buildChain } from "./chain.ts";
+import { buildChain, buildQueryChain, witnessesOf } from "./chain.ts";
 
 const answersLater: Handler = async (query) => query.reply({ rcode: Rcode.NXDOMAIN });
 
@@ -137,4 +137,49 @@ test("plugins in a row that follow share a promise, and one that waits by itself
   assert.equal(given[0], given[1]);
   assert.notEqual(given[1], given[2]);
   assert.deepEqual(seen, ["inner", "outer", "waits", "outermost"]);
+});
+
+test("a query that no client sent goes past plugins that only record, and its trace shows them", async () => {
+  const recorded: string[] = [];
+  const entered: string[] = [];
+  const record: Handler = afterwards((outcome, query) => {
+    recorded.push(`${query.name}`);
+    return outcome;
+  });
+  const chain = buildQueryChain(
+    [
+      { name: "log", instance: { handle: record, recordsOnly: true } },
+      { name: "answer", instance: { handle: answersLater } },
+    ],
+    () => undefined,
+  );
+  const ask = async (name: string, leavesNoMark?: boolean) => {
+    const query = makeTestQuery({ name });
+    if (leavesNoMark !== undefined)
+      query.trace = {
+        leavesNoMark,
+        note: () => undefined,
+        enter: (plugin) => entered.push(`${name} ${plugin}`),
+        leave: () => undefined,
+      };
+    return chain?.(query);
+  };
+  await ask("client.");
+  await ask("followed.", false);
+  const outcome = await ask("explained.", true);
+  assert.equal(outcome?.kind, "reply");
+  assert.deepEqual(recorded, ["client.", "followed."]);
+  assert.deepEqual(entered, ["followed. log", "followed. answer", "explained. log", "explained. answer"]);
+});
+
+test("an answer may be repeated past plugins that can do without it or hear of it later, and past no others", () => {
+  const look = (outcome: Outcome): Outcome => outcome;
+  const source = { name: "source", instance: { handle: answersLater } };
+  const indifferent = { name: "errors", instance: { handle: afterwards(look, look, { repeatable: true }) } };
+  const witness = { repeated: () => undefined };
+  const witnessing = { name: "prometheus", instance: { handle: afterwards(look), witness } };
+  const strict = { name: "log", instance: { handle: afterwards(look) } };
+  assert.deepEqual(witnessesOf([indifferent, witnessing, source]), [witness]);
+  assert.deepEqual(witnessesOf([indifferent, source]), []);
+  assert.equal(witnessesOf([indifferent, strict, source]), undefined);
 });

@@ -23,6 +23,8 @@ import type { Reply } from "../../plugin/query/reply.ts";
 export interface ChainPlugin {
   readonly name: string;
   readonly handle: Handler;
+  /** See `PluginInstance.recordsOnly`. */
+  readonly recordsOnly?: boolean | undefined;
 }
 
 /** Told of every plugin that threw or rejected, or returned something that is no outcome. */
@@ -34,8 +36,8 @@ export function buildChain(plugins: readonly ChainPlugin[], onPanic: PanicObserv
   if (last === undefined) return undefined;
   let next: Next = noNextPlugin(last.name);
   let row: ReviewRow | undefined;
-  for (const { name, handle } of [...plugins].reverse()) {
-    const link = new Link(name, onPanic);
+  for (const { name, handle, recordsOnly = false } of [...plugins].reverse()) {
+    const link = new Link(name, onPanic, recordsOnly);
     const nested = linked(link, handle, next);
     row = isReviewer(handle)
       ? { inner: row?.inner ?? next, nested, steps: [...(row?.steps ?? []), { link, handle }] }
@@ -51,7 +53,9 @@ export function buildChain(plugins: readonly ChainPlugin[], onPanic: PanicObserv
  */
 export function buildQueryChain(placed: readonly PlacedPlugin[], onPanic: PanicObserver): Next | undefined {
   const plugins = placed.flatMap(({ name, instance }) =>
-    instance.handle === undefined ? [] : [{ name, handle: instance.handle }],
+    instance.handle === undefined
+      ? []
+      : [{ name, handle: instance.handle, recordsOnly: instance.recordsOnly }],
   );
   const last = placed.findLast(({ instance }) => isInChain(instance));
   return buildChain(plugins, onPanic) ?? (last && noNextPlugin(last.name));
@@ -66,8 +70,8 @@ export function witnessesOf(placed: readonly PlacedPlugin[]): readonly AnswerWit
   for (const { instance } of placed) {
     if (instance.handle === undefined) continue;
     if (!isReviewer(instance.handle)) return witnesses;
-    if (instance.witness === undefined) return undefined;
-    witnesses.push(instance.witness);
+    if (instance.witness !== undefined) witnesses.push(instance.witness);
+    else if (!instance.handle.isRepeatable) return undefined;
   }
   return undefined;
 }
@@ -99,11 +103,14 @@ function noNextPlugin(name: string): Next {
 /** A plugin's place in the chain. */
 class Link implements ChainLink, LateFaults {
   readonly name: string;
+  /** Queries that no client sent go past its handler. */
+  readonly recordsOnly: boolean;
   readonly steps = StepRow.empty();
   readonly #onPanic: PanicObserver;
 
-  constructor(name: string, onPanic: PanicObserver) {
+  constructor(name: string, onPanic: PanicObserver, recordsOnly: boolean) {
     this.name = name;
+    this.recordsOnly = recordsOnly;
     this.#onPanic = onPanic;
   }
 
@@ -159,7 +166,8 @@ function linked(link: Link, handle: Handler, next: Next): Next {
     const { trace, spans } = query;
     trace?.enter(link.name, query);
     const span = spans?.enter(link.name) ?? 0;
-    const outcome = handle(query, next);
+    const isPassedBy = link.recordsOnly && trace?.leavesNoMark === true;
+    const outcome = isPassedBy ? next(query) : handle(query, next);
     if (!(outcome instanceof Promise)) {
       trace?.leave(link.name, describeOutcome(outcome));
       spans?.leave(span, outcome);

@@ -7,6 +7,7 @@ import { FakeClock, type Timer } from "../../lib/time/clock.ts";
 import { afterwards } from "../../plugin/chain/handler.ts";
 import type { PluginInstance } from "../../plugin/contract/plugin-instance.ts";
 import { FixedEndpoint } from "../../plugin/message/endpoint.ts";
+import type { Outcome } from "../../plugin/query/outcome.ts";
 import type { Query } from "../../plugin/query/query.ts";
 import type {
   AnswerBasis,
@@ -326,13 +327,14 @@ test("addresses change places each time, and every order is as likely", () => {
       return reply;
     },
   };
-  const shuffling = afterwards((outcome) => {
+  const shuffle = (outcome: Outcome): Outcome => {
     if (outcome.kind === "reply") outcome.shuffle = seed++;
     return outcome;
-  });
+  };
+  const shuffling = afterwards(shuffle, shuffle, { repeatable: true });
   const { ask } = asker(
     listen(clock, [
-      ["loadbalance", { handle: shuffling, witness: { repeated: () => undefined } }],
+      ["loadbalance", { handle: shuffling }],
       ["source", several],
     ]),
   );
