@@ -75,6 +75,9 @@ interface Report {
   }[];
 }
 
+/** Milliseconds. A start takes a tenth of a second, and many times that on a busy machine. */
+const PATIENCE_FOR_ONE = 1_500;
+
 test("check and the start agree on every Corefile of the project", {
   skip: (await NetworkNamespace.whyNot()) ?? false,
 }, async (t) => {
@@ -93,11 +96,16 @@ test("check and the start agree on every Corefile of the project", {
 
   await using network = await NetworkNamespace.make();
   const [command = "", ...args] = network.words(process.execPath, STARTS_INSIDE);
-  const started = await run(command, args, { cwd: projectRoot, input: files.join("\n") });
+  // All of them are one run of a program, so its patience is that of all.
+  const patience = files.length * PATIENCE_FOR_ONE;
+  const started = await run(command, args, { cwd: projectRoot, input: files.join("\n"), patience });
   // Plugins of the examples print something themselves.
   const lines = started.output.split("\n").filter((line) => line.startsWith('{"file":'));
   const starts: Start[] = lines.map((line) => JSON.parse(line));
-  const checked = await runPortolan(["check", "-format", "json", ...files], { cwd: projectRoot });
+  const checked = await runPortolan(["check", "-format", "json", ...files], {
+    cwd: projectRoot,
+    patience,
+  });
   const { diagnostics }: Report = JSON.parse(checked.output);
   const disagreements: string[] = [];
   let notHere = 0;
