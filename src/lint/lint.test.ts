@@ -376,6 +376,13 @@ const CASES: Readonly<Record<string, readonly LintCase[]>> = {
   ],
   LINT_UPSTREAM_TWICE: [
     {
+      title: "over QUIC, with and without the usual port; over TLS it is another one",
+      corefile: ". {\n forward . quic://192.0.2.1 tls://192.0.2.1 quic://192.0.2.1:853\n}",
+      warnings: [
+        "LINT_UPSTREAM_TWICE Corefile:2:45: warning: 'quic://192.0.2.1:853' is already in this 'forward': it counts once",
+      ],
+    },
+    {
       title: "in two spellings",
       corefile: ". {\n forward . 192.0.2.1 2001:db8::1 dns://192.0.2.1:53 [2001:db8:0::1]:53\n}",
       warnings: [

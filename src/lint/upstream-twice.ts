@@ -32,7 +32,7 @@ export const upstreamTwice: LintRule = {
 /** One text for all spellings of an upstream; files and hosts are as they are written. */
 function placeOf(text: string): string {
   const [, scheme = "dns", rest = text] = /^([a-z]+):\/\/(.*)$/i.exec(text) ?? [];
-  const place = parseHostPort(rest, scheme.toLowerCase() === "tls" ? 853 : 53);
+  const place = parseHostPort(rest, ["tls", "quic"].includes(scheme.toLowerCase()) ? 853 : 53);
   const address = place && canonicalAddress(place.host);
   return address === undefined ? text : `${scheme.toLowerCase()}://${address}:${place?.port}`;
 }

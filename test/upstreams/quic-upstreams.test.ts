@@ -1,8 +1,10 @@
 /** `forward` over QUIC, to this server itself. */
 import assert from "node:assert/strict";
 import { after, before, describe, test } from "node:test";
+import { decodeMessage, Rcode } from "../../src/dns/index.ts";
 import { CertificateAuthority } from "../support/certificates.ts";
 import { dig } from "../support/dig.ts";
+import { exchangeUdp, queryOctets, TcpClient } from "../support/dns-client.ts";
 import { counted } from "../support/metrics.ts";
 import { Portolan } from "../support/portolan.ts";
 import { skipWithoutQuic } from "../support/quic.ts";
@@ -20,6 +22,16 @@ describe("forward to quic://", { skip: skipWithoutQuic("dig") }, () => {
         ${Array.from({ length: 1000 }, (_, n) => `10.0.${n >> 8}.${n & 255} large.example.org`).join("\n        ")}
         ttl 40
     }
+    template ANY ANY logged.test {
+        rcode NXDOMAIN
+    }
+}
+tls://.:${port("quic")} {
+    bind 127.0.0.1
+    tls cert.pem key.pem
+    hosts {
+        ${address} www.example.org
+    }
 }`;
   before(async () => {
     const { certificate, key } = authority.issue({ commonName: "x", hosts: ["dns.example.org"] });
@@ -36,6 +48,14 @@ describe("forward to quic://", { skip: skipWithoutQuic("dig") }, () => {
         tls ca.pem
         tls_servername dns.example.org
         max_fails 0
+    }
+}
+logged.test:${port("dns")} {
+    bind 127.0.0.1
+    errors
+    forward . ${to} {
+        tls ca.pem
+        tls_servername dns.example.org
     }
 }
 other.test:${port("dns")} {
@@ -67,6 +87,42 @@ other.test:${port("dns")} {
     const replies = await Promise.all(Array.from({ length: 30 }, () => dig(server, "www.example.org")));
     assert.ok(replies.every(({ status }) => status === "NOERROR"));
     assert.equal(await misses(), before);
+  });
+
+  test("answers NOTIMP to queries for zone transfers, asks nobody, and goes on", async () => {
+    const requests = (): Promise<number> =>
+      counted(server, "coredns_proxy_request_duration_seconds_count", /./);
+    const before = await requests();
+    await using tcp = await TcpClient.connect(server);
+    for (const type of ["AXFR", "IXFR"]) {
+      const octets = queryOctets("www.logged.test", type);
+      const viaTcp = (): Promise<Uint8Array | undefined> => {
+        tcp.send(octets);
+        return tcp.receive();
+      };
+      for (const exchange of [() => exchangeUdp(server, octets), viaTcp]) {
+        const start = server.log.length;
+        const reply = await exchange();
+        assert.equal(reply && decodeMessage(reply).rcode, Rcode.NOTIMP);
+        const said = `^\\[ERROR\\] plugin/errors: 4 www\\.logged\\.test\\. ${type}: proxy: unsupported request: zone transfers`;
+        await server.waitForLog(new RegExp(said, "m"), start);
+      }
+    }
+    assert.equal(await requests(), before);
+    // However often: the upstream is none the worse.
+    assert.equal((await dig(server, "www.logged.test")).status, "NXDOMAIN");
+  });
+
+  test("is another upstream than tls:// at the same address and port", async () => {
+    await using both = await Portolan.start(
+      (port) =>
+        `.:${port("dns")} {\n bind 127.0.0.1\n prometheus 127.0.0.1:${port("metrics")}\n forward . tls://127.0.0.1:${upstream.portOf("quic")} quic://127.0.0.1:${upstream.portOf("quic")} {\n  tls ca.pem\n  tls_servername dns.example.org\n  policy round_robin\n  max_fails 0\n }\n}`,
+      { files: { "ca.pem": authority.certificate } },
+    );
+    for (let each = 0; each < 4; each++) assert.equal((await dig(both, "www.example.org")).status, "NOERROR");
+    const asked = await counted(both, "coredns_proxy_request_duration_seconds_count", /./);
+    assert.equal(asked, 4);
+    assert.ok(!both.log.includes("counts once"));
   });
 
   test("does not take a certificate for another name", async () => {

@@ -194,6 +194,22 @@ for (const [title, variables, options, signIn] of [
   });
 }
 
+for (const [option, interval] of [
+  ["", 60_000],
+  ["refresh 10", 10_000],
+  ["refresh 3m", 180_000],
+] as const) {
+  test(`lists the zone again after ${interval / 1000} s with '${option}'`, async () => {
+    const test = await serve(`${SIGN_IN}\n${option}`);
+    const isGone = async () => (await test.ask({ name: "www.example.org." })).rcode === Rcode.NXDOMAIN;
+    server.zones.set(PUBLIC, [SOA]);
+    await test.clock.settle(interval - 5_000);
+    assert.ok(!(await isGone()));
+    await soon(test, isGone);
+    assert.ok(test.clock.now() < interval + 30_000);
+  });
+}
+
 test("signs in anew when a token is refused that was to last longer", async () => {
   const test = await serve();
   server.token = "second";
@@ -240,6 +256,8 @@ for (const [title, options, prepare, message] of [
 
 for (const [text, message] of [
   ["azure", /unexpected line ending/],
+  ["azure g:example.org {\nrefresh 0\n}", /refresh interval must be greater than 0: '0'/],
+  ["azure g:example.org {\nrefresh x\n}", /refresh interval must be greater than 0: 'x'/],
   ["azure example.org", /invalid resource group\/zone: "example\.org"/],
   ["azure g:example.org g:example.org", /conflicting zone: "g:example\.org"/],
   ["azure g:example.org {\naccess x\n}", /invalid access value: can be public\/private, found: x/],

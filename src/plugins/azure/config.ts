@@ -3,6 +3,7 @@ import {
   type ConfigSchema,
   choice,
   directive,
+  duration,
   fallthrough,
   rest,
   single,
@@ -40,6 +41,9 @@ const environment: Value<string> = {
       : word,
 };
 
+/** Milliseconds. */
+const DEFAULT_REFRESH = 60_000;
+
 const endpoint: Value<string> = {
   expected: "a URL such as https://management.azure.com",
   parse: (word) =>
@@ -61,6 +65,14 @@ const declared = directive({
       "public",
     ),
     endpoint: single(endpoint),
+    refresh: single(
+      duration({
+        min: 1,
+        bareSeconds: true,
+        problem: (word) => `refresh interval must be greater than 0: '${word}'`,
+      }),
+      DEFAULT_REFRESH,
+    ),
     fallthrough: fallthrough(),
   },
   occurrences: "each",

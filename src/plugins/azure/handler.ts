@@ -5,9 +5,6 @@ import type { AzureConfig } from "./config.ts";
 import { DnsZoneSource } from "./dns-zone-source.ts";
 import { ResourceManager } from "./resource-manager.ts";
 
-/** Milliseconds: CoreDNS knows no other. */
-const REFRESH = 60_000;
-
 export function createAzure(config: AzureConfig, site: Site): PluginInstance {
   const { zones, tenant, client, secret, access, endpoint } = config;
   const { environment } = site.machine;
@@ -22,7 +19,7 @@ export function createAzure(config: AzureConfig, site: Site): PluginInstance {
       apex,
       source: new DnsZoneSource({ manager, group, zone, access, identity: `${signIn} ${group}:${zone}` }),
     })),
-    refresh: REFRESH,
+    refresh: config.refresh,
     startFailure: "failed to initialize azure plugin",
     open: () => manager.open(),
     close: () => manager.close(),

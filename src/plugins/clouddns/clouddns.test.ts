@@ -164,6 +164,22 @@ test("takes over credentials that are written into the file meanwhile", async ()
   assert.equal(server.users.at(-1), "second");
 });
 
+for (const [option, interval] of [
+  ["", 60_000],
+  ["refresh 10", 10_000],
+  ["refresh 3m", 180_000],
+] as const) {
+  test(`lists the zone again after ${interval / 1000} s with '${option}'`, async () => {
+    const test = await serve(`${`credentials ${join(folder, "key.json")}`}\n${option}`);
+    const isGone = async () => (await test.ask({ name: "www.example.org." })).rcode === Rcode.NXDOMAIN;
+    server.zones.set("p/z", ZONE.slice(0, 2));
+    await test.clock.settle(interval - 5_000);
+    assert.ok(!(await isGone()));
+    await soon(test, isGone);
+    assert.ok(test.clock.now() < interval + 30_000);
+  });
+}
+
 test("signs in anew when a token is refused that was to last longer", async () => {
   const test = await serve();
   server.federatedToken = "second";
@@ -216,6 +232,8 @@ for (const [title, prepare, message] of [
 
 for (const [text, message] of [
   ["clouddns", /unexpected line ending/],
+  ["clouddns example.org.:p:z {\nrefresh 0\n}", /refresh interval must be greater than 0: '0'/],
+  ["clouddns example.org.:p:z {\nrefresh x\n}", /refresh interval must be greater than 0: 'x'/],
   ["clouddns example.org.", /invalid zone "example\.org\."/],
   ["clouddns example.org.:p", /invalid zone "example\.org\.:p"/],
   ["clouddns example.org.:p:z example.org.:p:z", /conflict zone "example\.org\.:p:z"/],

@@ -3,6 +3,7 @@ import { ignored } from "../../plugin/config/options.ts";
 import {
   type ConfigSchema,
   directive,
+  duration,
   fallthrough,
   option,
   optional,
@@ -34,6 +35,9 @@ const managedZone: Value<ManagedZoneWord> = {
   },
 };
 
+/** Milliseconds. */
+const DEFAULT_REFRESH = 60_000;
+
 const endpoint: Value<string> = {
   expected: "a URL such as https://dns.googleapis.com",
   parse: (word) =>
@@ -45,6 +49,14 @@ const declared = directive({
   options: {
     credentials: option({ file: optional(text("a file of credentials")) }),
     endpoint: single(endpoint),
+    refresh: single(
+      duration({
+        min: 1,
+        bareSeconds: true,
+        problem: (word) => `refresh interval must be greater than 0: '${word}'`,
+      }),
+      DEFAULT_REFRESH,
+    ),
     fallthrough: fallthrough(),
     upstream: ignored("names that a zone points to are always looked up through this server"),
   },

@@ -4,9 +4,6 @@ import { CloudDnsApi } from "./cloud-dns-api.ts";
 import type { CloudDnsConfig } from "./config.ts";
 import { ManagedZoneSource } from "./managed-zone-source.ts";
 
-/** Milliseconds: CoreDNS knows no other. */
-const REFRESH = 60_000;
-
 export function createCloudDns(config: CloudDnsConfig, site: Site): PluginInstance {
   const { zones, endpoint, credentials } = config;
   const file = credentials?.file === undefined ? undefined : site.resolvePath(credentials.file);
@@ -19,7 +16,7 @@ export function createCloudDns(config: CloudDnsConfig, site: Site): PluginInstan
       apex,
       source: new ManagedZoneSource({ api, project, zone, identity: `${signIn} ${project}:${zone}` }),
     })),
-    refresh: REFRESH,
+    refresh: config.refresh,
     startFailure: "failed to initialize clouddns plugin",
     examine: () => api.examine(),
     open: () => api.open(),

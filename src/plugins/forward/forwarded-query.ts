@@ -178,7 +178,9 @@ export class ForwardedQuery extends UpstreamRequest implements Waiter {
   failed(error: ExchangeError): void {
     if (this.#rules.taps.length > 0) this.#tap(undefined, error);
     // An exchange that has no room says so later than it was asked.
-    if (!this.query.root.isAbandoned) this.#failed(error);
+    if (this.query.root.isAbandoned) return;
+    if (error.fault === "unsupported") this.#settle(this.query.fail(Rcode.NOTIMP, error));
+    else this.#failed(error);
   }
 
   abandon(): void {

@@ -44,6 +44,8 @@ const OWN_OPTIONS: ReadonlyMap<string, readonly string[]> = new Map([
 
 /** Options of which it is known with which version they came: `plugin option`. */
 const OPTIONS_SINCE: ReadonlyMap<string, string> = new Map([
+  ["azure refresh", "1.15.0"],
+  ["clouddns refresh", "1.15.0"],
   ["etcd no_apex_fallback", "1.15.0"],
   ["https max_streams", "1.15.0"],
   ["proxyproto tlv_metadata", "1.15.0"],

@@ -12,7 +12,9 @@ export type ExchangeFault =
   /** What came back is no DNS message. */
   | "malformed"
   /** The exchange is closed. */
-  | "closed";
+  | "closed"
+  /** The transport does not carry such a query: it has not been sent, and the upstream is none the worse. */
+  | "unsupported";
 
 export class ExchangeError extends Error {
   override readonly name = "ExchangeError";

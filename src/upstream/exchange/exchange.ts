@@ -4,6 +4,7 @@
  */
 import { Flag, Rcode } from "../../dns/numbers.ts";
 import { FOLD, octetAt, passingCopy, readU16 } from "../../dns/octets.ts";
+import { RecordType } from "../../dns/type-names.ts";
 import type { PooledBuffer } from "../../lib/collections/buffer-pool.ts";
 import type { Clock } from "../../lib/time/clock.ts";
 import { TimeoutHandle, type TimeoutTarget, type TimeoutWheel } from "../../lib/time/timeout-wheel.ts";
@@ -41,6 +42,12 @@ export interface ExchangeOptions {
   readonly expire: number;
   /** Milliseconds after which it is used for no further query; 0 for no limit. */
   readonly maxAge: number;
+}
+
+/** Whether it asks for all of a zone, or its changes. */
+export function isTransfer(request: UpstreamRequest): boolean {
+  const type = readU16(request.bytes, request.questionEnd - 4);
+  return type === RecordType.AXFR || type === RecordType.IXFR;
 }
 
 /** What holds a request while the answer is awaited: a socket, a connection. */

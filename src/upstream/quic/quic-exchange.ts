@@ -2,7 +2,8 @@
 import { writeU16 } from "../../dns/octets.ts";
 import type { UpstreamAddress } from "../config/address.ts";
 import { QueryPadder } from "../encrypted/query-padding.ts";
-import type { UpstreamRequest } from "../exchange/exchange.ts";
+import { isTransfer, type UpstreamRequest } from "../exchange/exchange.ts";
+import { ExchangeError } from "../exchange/exchange-error.ts";
 import {
   type MultiplexedConnection,
   MultiplexedExchange,
@@ -33,11 +34,23 @@ export class QuicExchange extends MultiplexedExchange<QuicUpstreamConnection, Qu
     options.thread.hold();
   }
 
+  override send(request: UpstreamRequest, readTimeout: number, connectTimeout: number): void {
+    if (!isTransfer(request)) super.send(request, readTimeout, connectTimeout);
+    // An answer of several messages would have to be told by what is in them.
+    else queueMicrotask(() => request.failed(this.#unsupported()));
+  }
+
   override close(): void {
     super.close();
     if (this.#isClosed) return;
     this.#isClosed = true;
     this.#options.thread.release();
+  }
+
+  #unsupported(): ExchangeError {
+    const message =
+      "proxy: unsupported request: zone transfers over DoQ require multi-message response support";
+    return new ExchangeError("unsupported", this.protocol, this.#options.remote.text, message);
   }
 
   protected dial(owner: Owner, now: number): QuicUpstreamConnection {

@@ -4,7 +4,6 @@
  * that says nothing is: each query on it waits for its own time-out, and goes to the next upstream then.
  */
 import { readU16 } from "../../dns/octets.ts";
-import { RecordType } from "../../dns/type-names.ts";
 import { Backlog } from "../../lib/collections/backlog.ts";
 import { BufferPool, type PooledBuffer } from "../../lib/collections/buffer-pool.ts";
 import type { Timer } from "../../lib/time/clock.ts";
@@ -16,6 +15,7 @@ import {
   type Exchange,
   type ExchangeOptions,
   isReply,
+  isTransfer,
   SHORTEST_MESSAGE,
   type UpstreamRequest,
 } from "../exchange/exchange.ts";
@@ -379,9 +379,4 @@ export class TcpExchange implements Exchange {
   #error(fault: ExchangeFault, message: string, cause?: Error): ExchangeError {
     return new ExchangeError(fault, this.protocol, this.#options.remote.text, message, { cause });
   }
-}
-
-function isTransfer(request: UpstreamRequest): boolean {
-  const type = readU16(request.bytes, request.questionEnd - 4);
-  return type === RecordType.AXFR || type === RecordType.IXFR;
 }
