@@ -1,13 +1,10 @@
 /** What plugins have in common whose zones begin as files and may take updates. */
+import type { Handler } from "../../plugin/chain/handler.ts";
+import type { PlacedPlugin, PluginInstance } from "../../plugin/contract/plugin-instance.ts";
 import type { Offer } from "../../plugin/contract/service.ts";
-import type {
-  Fallthrough,
-  Handler,
-  PlacedPlugin,
-  PluginInstance,
-  Site,
-  TransferSource,
-} from "../../plugin/index.ts";
+import type { Site } from "../../plugin/contract/site.ts";
+import type { TransferSource } from "../../plugin/contract/transfer.ts";
+import type { Fallthrough } from "../../plugin/query/zones.ts";
 import type { FileZone } from "../files/served-file.ts";
 import { ZoneService } from "../serving/zone-service.ts";
 import { ZONE_UPDATES, ZoneUpdates } from "./zone-updates.ts";
