@@ -218,6 +218,27 @@ test("file has the rules of 'allow', beside the keys of 'update'", async () => {
     assert.equal(await update(server, record, key), rcode, `${record} (${key})`);
 });
 
+test("an update of file goes to the line that serves the zone", async () => {
+  const lines = `    file old {
+        update few.example.
+    }
+    file db {
+        update all.example.
+    }`;
+  await using server = await Portolan.start((port) => blockOf(port("dns"), lines), {
+    files: { db: SEED, old: SEED },
+  });
+  assert.equal(await update(server, "new 60 IN A 192.0.2.9", "few"), "REFUSED");
+  assert.equal(await update(server, "new 60 IN A 192.0.2.9", "all"), "NOERROR");
+  assert.equal(await countOf(server, `new.${ZONE}`), 1);
+});
+
+test("dynupdate comes before hosts in the chain", async () => {
+  const lines = `    hosts {\n        192.0.2.99 www.${ZONE}\n    }\n${DYNUPDATE}`;
+  await using server = await Portolan.start((port) => blockOf(port("dns"), lines), { files: { db: SEED } });
+  assert.equal(await countOf(server, `www.${ZONE}`), 2);
+});
+
 test("external-dns lists the zone, and writes names with their owners beside them", async () => {
   await using server = await Portolan.start(
     (port) =>

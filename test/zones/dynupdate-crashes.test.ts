@@ -169,6 +169,23 @@ suite("a damaged database is kept aside, and the zone is the seed with what can 
   });
 });
 
+test("the server does not start with the database of another zone", async (t) => {
+  const folder = folderOf(t);
+  const path = join(folder, "database");
+  {
+    await using server = await start(path);
+    assert.ok(await add(server, "n1"));
+  }
+  const octets = readFileSync(path);
+  writeFileSync(join(folder, "db"), SEED);
+  const text = corefile(await freePort(), "database").replace(ZONE, "other.test");
+  writeFileSync(join(folder, "Corefile"), text);
+  await using program = portolan(["-conf", "Corefile"], { cwd: folder });
+  assert.equal((await program.ended).code, 1);
+  assert.match(program.output + program.errors, /database is the database of zone "example\.org\."/);
+  assert.deepEqual(readFileSync(path), octets);
+});
+
 suite("the server does not start with a database that is something else", () => {
   for (const [title, make, message] of [
     ["a directory", (path) => mkdirSync(path), /illegal operation on a directory, open .database./],

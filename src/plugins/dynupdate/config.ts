@@ -67,31 +67,50 @@ function limit(name: string, fallback: number): Option<number> {
   return once(single(integer({ min: 1, problem: () => `${name} requires a positive integer` }), fallback));
 }
 
-export const dynUpdateConfig: ConfigSchema<readonly DynUpdateConfig[]> = merged(
-  directive({
-    args: { zone },
-    options: {
-      file: once(single(text("a path"))),
-      database: once(single(text("a path"))),
-      allow: allowRules(),
-      max_records: limit("max_records", 10_000),
-      max_bytes: limit("max_bytes", 8_388_608),
-      max_update_records: limit("max_update_records", 1_024),
-    },
-    occurrences: "each",
-    check(config, report, at) {
-      if (config.file === undefined)
-        report.error("DYNUPDATE_FILE_MISSING", at(), "file is required", { expected: "file DBFILE" });
-      else if (config.allow.length === 0)
-        report.error("DYNUPDATE_ALLOW_MISSING", at(), "at least one allow rule is required", {
-          expected: "allow KEY NAME TYPE...",
-        });
-      if (config.file !== undefined && config.file === config.database)
-        report.error("DYNUPDATE_DATABASE_SEED", at("database"), "database and seed must be different files");
-      for (const rule of config.allow) {
-        const permission = permissionOf(rule, config.zone);
-        if (typeof permission === "string") report.error("ALLOW_RULE_OUTSIDE", rule.span, permission);
-      }
-    },
-  }),
-);
+const eachLine: ConfigSchema<DynUpdateConfig> = directive({
+  args: { zone },
+  options: {
+    file: once(single(text("a path"))),
+    database: once(single(text("a path"))),
+    allow: allowRules(),
+    max_records: limit("max_records", 10_000),
+    max_bytes: limit("max_bytes", 8_388_608),
+    max_update_records: limit("max_update_records", 1_024),
+  },
+  occurrences: "each",
+  check(config, report, at) {
+    if (config.file === undefined)
+      report.error("DYNUPDATE_FILE_MISSING", at(), "file is required", { expected: "file DBFILE" });
+    else if (config.allow.length === 0)
+      report.error("DYNUPDATE_ALLOW_MISSING", at(), "at least one allow rule is required", {
+        expected: "allow KEY NAME TYPE...",
+      });
+    if (config.file !== undefined && config.file === config.database)
+      report.error("DYNUPDATE_DATABASE_SEED", at("database"), "database and seed must be different files");
+    for (const rule of config.allow) {
+      const permission = permissionOf(rule, config.zone);
+      if (typeof permission === "string") report.error("ALLOW_RULE_OUTSIDE", rule.span, permission);
+    }
+  },
+});
+
+/** One instance for all lines of a block: none has the zone or the database of another. */
+export const dynUpdateConfig: ConfigSchema<readonly DynUpdateConfig[]> = merged({
+  description: eachLine.description,
+  parse(occurrences, context) {
+    const lines = eachLine.parse(occurrences, context);
+    for (const [index, { zone, database }] of lines?.entries() ?? []) {
+      const refuse = (message: string): void => {
+        const occurrence = occurrences[index];
+        if (occurrence !== undefined)
+          context.report.error("DYNUPDATE_REPEATED", occurrence.name.span, message);
+      };
+      const former = lines?.slice(0, index) ?? [];
+      if (former.some((line) => line.zone.equals(zone)))
+        refuse(`zone "${zone}" has a dynupdate line already`);
+      const other = former.find((line) => database !== undefined && line.database === database);
+      if (other !== undefined) refuse(`database "${database}" is that of zone "${other.zone}"`);
+    }
+    return lines;
+  },
+});

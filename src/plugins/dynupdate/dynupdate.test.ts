@@ -99,3 +99,16 @@ for (const [title, options, files, message] of [
     await running.stop();
   });
 }
+
+for (const [title, first, second, message] of [
+  ["the zone", "a.test", "A.test", 'zone "a.test." has a dynupdate line already'],
+  ["the database", "a.test", "b.test", 'database "d" is that of zone "a.test."'],
+] as const) {
+  test(`refuses a second line with ${title} of the first`, () => {
+    const line = (zone: string): string => `dynupdate ${zone} {\n${FILE}\ndatabase d\n${ALLOW}\n}\n`;
+    assert.throws(
+      () => PluginTest.of(dynupdate, line(first) + line(second)),
+      (error) => error instanceof ConfigRefused && error.message.includes(message),
+    );
+  });
+}

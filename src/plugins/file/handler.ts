@@ -21,19 +21,22 @@ export class FileZones extends UpdatedZones {
     const settings = joinLines(lines);
     super(site, settings.fallthrough);
     const { service } = this;
-    const all = settings.zones.flatMap(({ file, zones, reload, byMtime }) =>
+    const perLine = settings.zones.map(({ file, zones, reload, byMtime }) =>
       zones.zones.map((origin) => {
         const options = { service, site, origin, file: site.resolvePath(file), reload, byMtime };
         return new FileZone({ ...options, mayBeginBelow: true });
       }),
     );
+    const all = perLine.flat();
     for (const { served } of all) service.table.add(served);
     this.#site = site;
     const isLeader = site.feed.role === "leader";
     const taking = new Set<FileZone>();
-    for (const { zones, permissions, journal } of settings.zones) {
-      const zone = all.find(({ served }) => zones.zones.some((origin) => origin.equals(served.apex)));
+    for (const [index, { permissions, journal }] of settings.zones.entries()) {
+      const [zone] = perLine[index] ?? [];
       if (permissions.length === 0 || zone === undefined) continue;
+      // A later line serves the zone from another file.
+      if (service.table.get(zone.served.apex) !== zone.served) continue;
       taking.add(zone);
       zone.dynamic = this.updates.add(zone, service, {
         journal: site.resolvePath(journal),

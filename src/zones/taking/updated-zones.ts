@@ -1,5 +1,4 @@
 /** What plugins have in common whose zones begin as files and may take updates. */
-
 import type { Handler } from "../../plugin/chain/handler.ts";
 import type { PlacedPlugin, PluginInstance } from "../../plugin/contract/plugin-instance.ts";
 import type { Offer } from "../../plugin/contract/service.ts";

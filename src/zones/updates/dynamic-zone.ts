@@ -11,10 +11,10 @@ import type { Zone } from "../data/zone.ts";
 import type { ServedZone } from "../serving/served-zone.ts";
 import type { ZoneService } from "../serving/zone-service.ts";
 import { EditedZone, RecordTooLargeError, type ZoneStep } from "./edited-zone.ts";
-import { isBasedOn, serialsLost } from "./journal-serials.ts";
+import { isBasedOn, serialsLost, zoneOf } from "./journal-serials.ts";
 import { JournalUpkeep, type UpkeepOptions } from "./journal-upkeep.ts";
 import { changeOf } from "./steps.ts";
-import { type Journal, NoJournal, type ReadUpdates, UpdateJournal } from "./update-journal.ts";
+import { type Journal, JournalError, NoJournal, type ReadUpdates, UpdateJournal } from "./update-journal.ts";
 import { applyUpdate, checkPrerequisites, checkUpdate } from "./update-message.ts";
 import {
   hasBounds,
@@ -147,6 +147,9 @@ export class DynamicZone {
   async #takeOverWhole(seed: Zone, contents: ReadUpdates | undefined): Promise<void> {
     let current = seed;
     if (contents !== undefined) {
+      const other = zoneOf(contents);
+      if (other?.equals(seed.apex) === false)
+        throw new JournalError(`${this.journal.path} is the database of zone "${other}"`);
       if (this.#mayWrite) this.#upkeep.tellDamage(contents);
       const isDamaged = contents.damage.length > 0;
       this.#base = contents.base ?? seed.serial;

@@ -1,5 +1,7 @@
-/** What the serials in a journal tell about the file that it belongs to. */
+/** What the SOA records in a journal tell about the zone and the file that it belongs to. */
+import type { Name } from "../../dns/name.ts";
 import { SOA } from "../../dns/record-table.ts";
+import { RecordType } from "../../dns/type-names.ts";
 import { isAsNew } from "../../plugin/contract/transfer.ts";
 import type { JournalContents, JournalDamage } from "./journal-frames.ts";
 
@@ -8,6 +10,11 @@ export function isBasedOn({ base, steps }: JournalContents, serial: number): boo
   if (base !== undefined) return base === serial;
   const last = steps.findLast(({ sign, record }) => sign === "+" && SOA.is(record));
   return last !== undefined && SOA.is(last.record) && !isAsNew(serial, last.record.data.serial);
+}
+
+/** The zone that the updates are of. */
+export function zoneOf({ steps }: JournalContents): Name | undefined {
+  return steps.find(({ record }) => record.type === RecordType.SOA)?.record.name;
 }
 
 /** At least as many serials as updates can have stood where a journal is damaged: secondaries may have seen the last of them. */
