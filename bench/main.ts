@@ -8,6 +8,7 @@ import { killAll } from "../scripts/lib/captured-process.ts";
 import { runScript, StepFailure } from "../scripts/lib/step.mjs";
 import { missingTools } from "../scripts/lib/system-tools.mjs";
 import { runBenchmark } from "./benchmark.ts";
+import { runBesideBenchmark } from "./cluster/run-beside.ts";
 import { runClusterBenchmark } from "./cluster/run-cluster.ts";
 import { runConsoleBenchmark } from "./console/run-console.ts";
 import { runLimitedBenchmark, runMemoryBenchmark } from "./memory/run-memory.ts";
@@ -46,14 +47,16 @@ async function measured(
   former: Results | undefined,
   folder: string,
 ): Promise<Results> {
+  if (options.onlyCluster && options.others.length > 0) return await withBeside(former, folder, options);
   if (options.onlyCluster) return await withCluster(former, folder);
   if (options.limit !== undefined) return await withLimited(former, folder, options.limit);
   if (options.soak !== undefined) return await withSoak(former, folder, options.soak);
   if (options.onlyMemory || options.mixed !== undefined) return await withMemory(former, folder, options);
   if (options.onlyZones) return await withZones(former, folder, options);
   if (options.onlyConsole) return await withConsole(former, folder, options);
-  const { cluster, memory, limited, soak, zones, console: ofConsole } = former ?? {};
-  return { ...(await run(options, folder)), cluster, memory, limited, soak, zones, console: ofConsole };
+  const { cluster, beside, memory, limited, soak, zones, console: ofConsole } = former ?? {};
+  const fresh = await run(options, folder);
+  return { ...fresh, cluster, beside, memory, limited, soak, zones, console: ofConsole };
 }
 
 async function run(options: BenchmarkOptions, folder: string): Promise<Results> {
@@ -70,6 +73,19 @@ async function run(options: BenchmarkOptions, folder: string): Promise<Results> 
 async function withCluster(former: Results | undefined, folder: string): Promise<Results> {
   const cluster = await runClusterBenchmark(root, folder, (line) => console.log(line));
   return { ...(former ?? noResults(cluster.machine, cluster.startedAt)), cluster };
+}
+
+async function withBeside(
+  former: Results | undefined,
+  folder: string,
+  { others, rounds }: BenchmarkOptions,
+): Promise<Results> {
+  const beside = await runBesideBenchmark(root, folder, {
+    others,
+    rounds,
+    say: (line) => console.log(line),
+  });
+  return { ...(former ?? noResults(beside.machine, beside.startedAt)), beside };
 }
 
 async function withMemory(

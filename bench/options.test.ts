@@ -56,6 +56,13 @@ describe("the command line", () => {
     assert.deepEqual([onlyCluster, output], [true, "/tmp/bench"]);
   });
 
+  test("measures changes of the cluster beside other servers, as often as is said", () => {
+    const coredns = ["--server", "coredns=/opt/coredns -conf {config}"];
+    const { onlyCluster, others, rounds } = options("--cluster", ...coredns, "--rounds", "2");
+    assert.deepEqual([onlyCluster, others.map(({ name }) => name), rounds], [true, ["coredns"], 2]);
+    assert.throws(() => options("--cluster", ...coredns, "--seconds", "5"), OptionError);
+  });
+
   test("measures a large zone alone, for as long and as often as is said", () => {
     const { onlyZones, seconds, rounds } = options("--zones", "--seconds", "1", "--rounds", "2");
     assert.deepEqual([onlyZones, seconds, rounds], [true, 1, 2]);

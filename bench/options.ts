@@ -61,7 +61,9 @@ export const HELP = `npm run bench -- [options]
                         a template for the server's configuration, with the same placeholders;
                         NAME:WORKLOAD=FILE is for one workload only
   --output DIR          where RESULTS.md, results.json and results.svg go (default: bench/)
-  --cluster             only the live cluster (some nine minutes): an API with 8,000 Services and 150,000 endpoints,
+  --cluster             with --server NAME=COMMAND, or with several: what changes of the cluster take of Portolan and of these beside each other, in
+                        turns, --rounds times (default 3; some seven minutes each). They get a Corefile with \`kubernetes\` as {config}. Without one:
+                        only the live cluster (some nine minutes): an API with 8,000 Services and 150,000 endpoints,
                         time to sync, memory, latency of changes, and what changes take of the processor. Its figures come beside those that are there
   --memory              only memory and pauses (some ten minutes): 100,000 and 1,000,000 cached names, and the usual
                         Corefile beside a live cluster, through mixed load, a relist, a silent upstream and a reload
@@ -114,7 +116,7 @@ export function parseOptions(argv: readonly string[]): BenchmarkOptions | "help"
     servers: values.servers?.split(",").map((name) => known("server", name, serverNames)),
     others,
     output: resolve(values.output),
-    onlyCluster: isAlone("cluster", values.cluster, values),
+    onlyCluster: isAlone("cluster", values.cluster, values, others.length > 0 ? ["rounds", "server"] : []),
     onlyMemory: isAlone("memory", values.memory, values),
     onlyZones: isAlone("zones", values.zones, values, ["seconds", "rounds"]),
     onlyConsole: isAlone("console", values.console, values, ["seconds", "rounds"]),

@@ -1,4 +1,5 @@
 /** What a run of the benchmark gives. */
+import type { BesideResults } from "./cluster/beside-results.ts";
 import type { ClusterResults } from "./cluster/cluster-results.ts";
 import type { ConsoleResults } from "./console/console-results.ts";
 import type { Percentiles } from "./load/load-result.ts";
@@ -76,6 +77,8 @@ export interface Results {
   readonly failures: readonly Failure[];
   /** Measured by itself, perhaps another day: `--cluster`. */
   readonly cluster?: ClusterResults | undefined;
+  /** The same: `--cluster` with `--server`. */
+  readonly beside?: BesideResults | undefined;
   /** The same: `--memory`. */
   readonly memory?: MemoryResults | undefined;
   /** The same: `--limit`. */

@@ -23,6 +23,8 @@ export type ApiCommand =
       /** Each so many-th event moves the watched pod; 0 for none. */
       readonly watchedEvery: number;
     }
+  /** The Service of `APPEARING_SERVICE` comes and goes. Answered by `appeared`. */
+  | { readonly to: "appear"; readonly times: number; readonly everyMs: number }
   | ({ readonly to: "change" } & ChangeOptions)
   | { readonly to: "stopChanges" };
 
@@ -33,6 +35,8 @@ export interface ChangeOptions {
   readonly changes: number;
   /** So many are sent at once, one after the other in one frame. */
   readonly together: number;
+  /** Whether every other change is of a slice of the cluster, of which one endpoint is ready no more or again. Default false. */
+  readonly mixed?: boolean;
 }
 
 export type ApiReport =
@@ -45,5 +49,10 @@ export type ApiReport =
       readonly moves: readonly (readonly [pod: number, sentAt: number])[];
       /** How often V8 collected garbage of the API by itself: whoever waited for an event meanwhile waited for that. */
       readonly collections: number;
+    }
+  | {
+      readonly about: "appeared";
+      /** Addresses of the Service, by number, and when it was told. */
+      readonly services: readonly (readonly [service: number, sentAt: number])[];
     }
   | { readonly about: "changed"; readonly changes: number };

@@ -61,6 +61,8 @@ export interface SliceState {
   readonly service: ServiceShape;
   readonly index: number;
   readonly pods: readonly number[];
+  /** One of {@link pods} that is not ready. */
+  readonly notReady?: number | undefined;
 }
 
 /** Encodes each object as the message alone, as it stands in a list. */
@@ -133,7 +135,7 @@ export class ObjectEncoder {
     return writer.take();
   }
 
-  slice({ service, index, pods }: SliceState, revision: number): Buffer {
+  slice({ service, index, pods, notReady }: SliceState, revision: number): Buffer {
     const { name, namespace } = service;
     const writer = this.#writer;
     this.#metadata({
@@ -151,7 +153,7 @@ export class ObjectEncoder {
       owner: { kind: "Service", apiVersion: "v1", name, uid: uid(2, service.index) },
       managedFields: this.#sliceFields,
     });
-    for (const pod of pods) writer.message(2, () => this.#endpoint(service, pod));
+    for (const pod of pods) writer.message(2, () => this.#endpoint(service, pod, pod !== notReady));
     writer.message(3, () => this.#endpointPort("http", 8080));
     writer.message(3, () => this.#endpointPort("metrics", 9090));
     writer.text(4, "IPv4");
@@ -233,13 +235,13 @@ export class ObjectEncoder {
     });
   }
 
-  #endpoint(service: ServiceShape, pod: number): void {
+  #endpoint(service: ServiceShape, pod: number, isReady: boolean): void {
     const writer = this.#writer;
     const zone = zoneName(pod, this.#size.nodes);
     writer.text(1, podAddress(pod));
     writer.message(2, () => {
-      writer.truth(1, true);
-      writer.truth(2, true);
+      writer.truth(1, isReady);
+      writer.truth(2, isReady);
       writer.truth(3, false);
     });
     writer.message(4, () => {

@@ -1,4 +1,5 @@
 // The API of the cluster benchmark, in a process of its own. It is told by messages what to do: see api-commands.ts.
+import { setTimeout as delay } from "node:timers/promises";
 import type { ApiCommand, ApiReport, ApiStart, ChangeOptions } from "./api-commands.ts";
 import { EventEncoder } from "./api-messages.ts";
 import { ApiServer } from "./api-server.ts";
@@ -40,6 +41,9 @@ async function carryOut(command: ApiCommand): Promise<void> {
       break;
     case "churn":
       report({ about: "churned", ...(await churn(command)) });
+      break;
+    case "appear":
+      report({ about: "appeared", services: await appear(command) });
       break;
     case "change":
       report({ about: "changed", changes: await change(command) });
@@ -96,15 +100,31 @@ async function churn({
   return { events, moves, collections: await collections.end() };
 }
 
+/** Has a Service come, and go again half way to the next time. */
+async function appear({ times, everyMs }: { times: number; everyMs: number }) {
+  const services: [service: number, sentAt: number][] = [];
+  for (let time = 0; time < times; time++) {
+    const { event, service } = state.appear();
+    globalThis.gc?.();
+    await delay(everyMs / 2);
+    services.push([service, monotonicMilliseconds()]);
+    server.send(event);
+    await delay(everyMs / 2);
+    server.send(state.disappear());
+  }
+  return services;
+}
+
 /** Sends changes at a steady rate. @returns how many */
-async function change({ rate, changes, together }: ChangeOptions): Promise<number> {
+async function change({ rate, changes, together, mixed = false }: ChangeOptions): Promise<number> {
   changesStopped = false;
   const begun = monotonicMilliseconds();
   let sent = 0;
   while (sent < changes && !changesStopped) {
     const rest = begun + (sent * 1000) / rate - monotonicMilliseconds();
     if (rest > 0) await new Promise((resolve) => setTimeout(resolve, rest));
-    server.send(...Array.from({ length: together }, () => state.changeSomething()));
+    const next = () => (mixed ? state.changeMixed() : state.changeSomething());
+    server.send(...Array.from({ length: together }, next));
     sent += together;
   }
   return sent;

@@ -21,6 +21,11 @@ import {
 /** The Service whose one endpoint the benchmark moves about, to see when the answer does. */
 export const WATCHED_SERVICE = { name: "watched", namespace: namespaceName(0) } as const;
 
+/** The Service that comes and goes, each time with another address. */
+export const APPEARING_SERVICE = { name: "appearing", namespace: namespaceName(0) } as const;
+/** Other Services have lower numbers. */
+const FIRST_APPEARING = 40_000;
+
 /** Other pods have lower numbers, also after a long run. */
 const FIRST_CHANGING_POD = 8_000_000;
 
@@ -36,6 +41,8 @@ export class ApiState {
   readonly #sliceOfEndpoint: Uint32Array;
   readonly #changes: ClusterChanges;
   #nextPod: number;
+  #mixed = 0;
+  #appearing = FIRST_APPEARING;
   #revision = 100_000_000;
   #random = 1;
 
@@ -97,17 +104,51 @@ export class ApiState {
 
   /** A pod somewhere is replaced by another one. */
   replaceSomePod(): ApiEvent {
+    return this.#replacePod(this.#someSlice(), this.#random >>> 0);
+  }
+
+  /** A pod somewhere is ready no more, or again: the usual change of a slice. */
+  flipSomePod(): ApiEvent {
+    const sliceNumber = this.#someSlice();
+    const { pods, notReady } = this.#slice(sliceNumber);
+    const other = notReady === undefined ? pods[(this.#random >>> 0) % pods.length] : undefined;
+    return this.#changeSlice(sliceNumber, { notReady: other });
+  }
+
+  /** The slice of some endpoint: a large one is chosen as often as it has endpoints. */
+  #someSlice(): number {
     // xorshift: the same slices in each run.
     this.#random ^= this.#random << 13;
     this.#random ^= this.#random >>> 17;
     this.#random ^= this.#random << 5;
-    const endpoint = (this.#random >>> 0) % this.#sliceOfEndpoint.length;
-    return this.#replacePod(this.#sliceOfEndpoint[endpoint] ?? 0, this.#random >>> 0);
+    return this.#sliceOfEndpoint[(this.#random >>> 0) % this.#sliceOfEndpoint.length] ?? 0;
   }
 
   /** A Service or a slice that is no part of the lists comes, changes or goes. */
   changeSomething(): ApiEvent {
     return this.#changes.next(++this.#revision);
+  }
+
+  /** In turns {@link changeSomething} and {@link flipSomePod}. */
+  changeMixed(): ApiEvent {
+    return this.#mixed++ % 2 === 0 ? this.changeSomething() : this.flipSomePod();
+  }
+
+  /** {@link APPEARING_SERVICE} comes, with an address of its own. @returns its number, which is in the address */
+  appear(): { readonly event: ApiEvent; readonly service: number } {
+    const service = ++this.#appearing;
+    return { event: this.#appearingEvent("ADDED"), service };
+  }
+
+  /** It goes again. */
+  disappear(): ApiEvent {
+    return this.#appearingEvent("DELETED");
+  }
+
+  #appearingEvent(event: ApiEvent["event"]): ApiEvent {
+    const revision = ++this.#revision;
+    const shape = { ...APPEARING_SERVICE, index: this.#appearing, isHeadless: false, firstPod: 0, pods: 0 };
+    return { event, type: SERVICES, revision, object: this.#encoder.service(shape, revision) };
   }
 
   /** The pod of {@link WATCHED_SERVICE} is replaced. @returns the number of the new pod, which is in its address */
@@ -118,15 +159,23 @@ export class ApiState {
   }
 
   #replacePod(sliceNumber: number, seed: number): ApiEvent {
-    const slice = this.#slices[sliceNumber];
-    if (slice === undefined) throw new RangeError(`no slice ${sliceNumber}`);
-    const pods = [...slice.pods];
+    const pods = [...this.#slice(sliceNumber).pods];
     pods[seed % pods.length] = this.#nextPod++;
-    const changed = { ...slice, pods };
+    return this.#changeSlice(sliceNumber, { pods });
+  }
+
+  #changeSlice(sliceNumber: number, change: Partial<SliceState>): ApiEvent {
+    const changed = { ...this.#slice(sliceNumber), ...change };
     const object = this.#encoder.slice(changed, ++this.#revision);
     this.#slices[sliceNumber] = changed;
     this.#encodedSlices[sliceNumber] = object;
     return { event: "MODIFIED", type: SLICES, revision: this.#revision, object };
+  }
+
+  #slice(sliceNumber: number): SliceState {
+    const slice = this.#slices[sliceNumber];
+    if (slice === undefined) throw new RangeError(`no slice ${sliceNumber}`);
+    return slice;
   }
 
   #encoded(type: ObjectType): readonly Buffer[] {

@@ -27,6 +27,15 @@ export const THOUSAND_SERVICES: ClusterSize = {
   endpointsOfSlice: 100,
 };
 
+/** As large as the cluster of a report about changes beside CoreDNS. */
+export const THREE_THOUSAND_SERVICES: ClusterSize = {
+  namespaces: 124,
+  services: 3_000,
+  endpoints: 32_000,
+  nodes: 500,
+  endpointsOfSlice: 100,
+};
+
 /** A cluster of some fifty nodes. */
 export const USUAL_SIZE: ClusterSize = {
   namespaces: 40,

@@ -29,9 +29,19 @@ export interface LiveOptions {
   /** Further lines for the server block. */
   readonly directives?: readonly string[];
   readonly env?: Readonly<Record<string, string>>;
+  /** Another server than Portolan. */
+  readonly server?: LiveServerKind;
   /** Where the server runs, if not beside everything else. */
   readonly group?: ControlGroup | undefined;
 }
+
+export interface LiveServerKind {
+  readonly name: string;
+  /** What starts it with a Corefile. */
+  command(corefile: string): { readonly command: string; readonly args: readonly string[] };
+}
+
+export const PORTOLAN: LiveServerKind = { name: "portolan", command: portolanCommand };
 
 /** @param streamsLists whether the API sends lists as the beginning of a watch, or in pages */
 export async function startApi(size: ClusterSize, streamsLists: boolean): Promise<LiveApi> {
@@ -74,13 +84,14 @@ export class LiveServer {
   }
 
   start(): RunningServer {
-    const { command, args } = portolanCommand(this.corefile);
+    const { name, command: commandOf } = this.#options.server ?? PORTOLAN;
+    const { command, args } = commandOf(this.corefile);
     const plan = {
       ...(this.#options.group?.command(command, args) ?? { command, args }),
       files: { Corefile: liveCorefile(this.#options, this.#kubeconfig, this.#ports) },
       ...(this.#options.env === undefined ? {} : { env: this.#options.env }),
     };
-    return RunningServer.startMeasured("portolan", plan, { folder: this.#folder, port: this.#ports.port });
+    return RunningServer.startMeasured(name, plan, { folder: this.#folder, port: this.#ports.port });
   }
 
   /** @throws Error with what it printed, where it does not */
@@ -90,7 +101,7 @@ export class LiveServer {
       if (await isReady(this.#ports.readyPort)) return;
       await delay(5);
     }
-    throw new Error(`Portolan does not become ready:\n${server.output}`);
+    throw new Error(`${server.kind.name} does not become ready:\n${server.output}`);
   }
 
   get #kubeconfig(): string {

@@ -145,16 +145,17 @@ async function measureLatency(
   return latencyOf(moves, await seen);
 }
 
-/** Matches new pods with the first answers that have their addresses. */
+/** Matches new pods, or whatever else a number stands for, with the first answers that have their addresses. */
 export function latencyOf(
   moves: readonly (readonly [pod: number, sentAt: number])[],
   firstSeen: FirstSeen,
+  addressOf: (pod: number) => string = podAddress,
 ): LatencySample {
   const seenAt = new Map(firstSeen);
   const log = new DurationLog(moves.length);
   let missed = 0;
   for (const [pod, sentAt] of moves) {
-    const seen = seenAt.get(addressNumber(podAddress(pod)));
+    const seen = seenAt.get(addressNumber(addressOf(pod)));
     if (seen === undefined) missed++;
     else log.add(seen - sentAt);
   }
@@ -167,7 +168,7 @@ function addressNumber(address: string): number {
 
 const watcher = fileURLToPath(new URL("answer-watch-process.ts", import.meta.url));
 
-async function watchInProcess(options: AnswerWatchOptions): Promise<FirstSeen> {
+export async function watchInProcess(options: AnswerWatchOptions): Promise<FirstSeen> {
   const child = fork(watcher, [JSON.stringify(options)], { stdio: "inherit" });
   const gone = once(child, "exit").then(() => {
     throw new Error("the watcher of answers ended early");
@@ -177,7 +178,7 @@ async function watchInProcess(options: AnswerWatchOptions): Promise<FirstSeen> {
 }
 
 /** Denies every name: nothing of what is measured here goes beyond the cluster. */
-class Upstream implements AsyncDisposable {
+export class Upstream implements AsyncDisposable {
   readonly #socket = createSocket("udp4");
 
   static async start(): Promise<Upstream> {

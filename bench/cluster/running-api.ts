@@ -47,6 +47,11 @@ export class RunningApi implements AsyncDisposable {
     return this.#ask({ to: "churn", ...options }, "churned");
   }
 
+  /** Has a Service come and go. */
+  appear(times: number, everyMs: number): Promise<About<"appeared">> {
+    return this.#ask({ to: "appear", times, everyMs }, "appeared");
+  }
+
   /** Has Services and slices come, change and go. */
   change(options: ChangeOptions): Promise<About<"changed">> {
     return this.#ask({ to: "change", ...options }, "changed");

@@ -1,6 +1,7 @@
 /** The results as a page. */
 import type { Spread } from "../numbers/statistics.ts";
 import type { Results } from "../results.ts";
+import { besideSection } from "./beside.ts";
 import { clusterSection } from "./cluster.ts";
 import { consoleSection } from "./console.ts";
 import { limitedSection, memorySection } from "./memory.ts";
@@ -33,7 +34,7 @@ microseconds at half of the queries/s that the same server had just answered, qu
 
 ![CPU time a query, by workload and server](results.svg)
 
-${[...results.workloads.map((workload) => workloadSection(results, workload)), clusterSection(results.cluster), memorySection(results.memory), limitedSection(results.limited), soakSection(results.soak), zoneSection(results.zones), consoleSection(results.console)].join("\n")}
+${[...results.workloads.map((workload) => workloadSection(results, workload)), clusterSection(results.cluster), besideSection(results.beside), memorySection(results.memory), limitedSection(results.limited), soakSection(results.soak), zoneSection(results.zones), consoleSection(results.console)].join("\n")}
 ## What must be reached
 
 Ratios are taken within each round.

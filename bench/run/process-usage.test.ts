@@ -8,7 +8,9 @@ import {
   parseBusyTicks,
   parseProcessTimes,
   parseResidentKibibytes,
+  parseRunNanoseconds,
   residentMegabytes,
+  threadSeconds,
 } from "./process-usage.ts";
 
 test("times are found behind a name with blanks and brackets", () => {
@@ -21,6 +23,10 @@ test("times are found behind a name with blanks and brackets", () => {
 test("resident memory is one line of status", () => {
   assert.equal(parseResidentKibibytes("Name:\tnode\nVmHWM:\t  9000 kB\nVmRSS:\t   81920 kB\n"), 81_920);
   assert.equal(parseResidentKibibytes("Name:\tgone\nState:\tZ (zombie)\n"), 0);
+});
+
+test("the time of a thread is the first of three numbers", () => {
+  assert.equal(parseRunNanoseconds("1165639 182409 17\n"), 1_165_639);
 });
 
 test("busy time of the machine leaves out idle and waiting", () => {
@@ -38,6 +44,7 @@ test("a process counts with its children", async () => {
     const own = parseProcessTimes(readFileSync(`/proc/${pid}/stat`, "latin1"));
     assert.ok(cpuSeconds(pid, 1) > own.ticks + own.endedChildrenTicks);
     assert.ok(residentMegabytes(pid) > 0.5);
+    assert.ok(threadSeconds(pid) > 0.01);
   } finally {
     child.stdin.end();
     await once(child, "close");

@@ -1,6 +1,7 @@
 /** Any other server, as the command line describes it. */
 import { readFileSync } from "node:fs";
 import { basename, join } from "node:path";
+import type { LiveServerKind } from "../cluster/live-server.ts";
 import { CLUSTER_ZONE } from "../names.ts";
 import { zoneFileCorefile } from "./corefile.ts";
 import type { Deployment, ServerKind } from "./server.ts";
@@ -46,6 +47,17 @@ function placeholders(deployment: Deployment): Readonly<Record<string, string>> 
     hosts: deployment.cluster.hosts,
     zonefile: deployment.cluster.zoneFile,
     cache: `${deployment.cacheEntries}`,
+  };
+}
+
+/** The same server with the Corefile of a live cluster. */
+export function liveServer({ name, command }: OtherServer): LiveServerKind {
+  return {
+    name,
+    command: (config) => {
+      const [program = "", ...args] = command.split(/\s+/).map((word) => fill(word, { config }));
+      return { command: program, args };
+    },
   };
 }
 

@@ -1,4 +1,5 @@
 /** EndpointSlice (discovery.k8s.io/v1 and v1beta1) and Endpoints (v1) -> {@link EndpointSet}. Nothing here throws. */
+import { writeU32 } from "../../dns/octets.ts";
 import { formatIpAddress, parseIpAddress, parseIpv4Into, parseIpv6 } from "../../lib/net/ip-address.ts";
 import { dashedAddress } from "./addresses.ts";
 import { listMember, member, textMember } from "./json.ts";
@@ -131,6 +132,13 @@ export class GroupPacker {
       this.#ipv4 ??= new FamilyPacker(4, this.#expected);
       if (parseIpv4Into(this.#ipv4.room(), this.#ipv4.end, address)) this.#ipv4.add(ready, label, zone);
     }
+  }
+
+  /** @param address of IPv4, as a number */
+  addIpv4(address: number, ready: boolean, label: string, zone: string): void {
+    this.#ipv4 ??= new FamilyPacker(4, this.#expected);
+    writeU32(this.#ipv4.room(), this.#ipv4.end, address);
+    this.#ipv4.add(ready, label, zone);
   }
 
   take(ports: readonly Port[]): EndpointGroup[] {

@@ -24,7 +24,18 @@ const label = fc.oneof(
 const address = fc.oneof(
   { weight: 5, arbitrary: fc.ipV4() },
   fc.ipV6(),
-  fc.constantFrom("", "None", "host", "1.2.3"),
+  fc.constantFrom(
+    "",
+    "None",
+    "host",
+    "1.2.3",
+    "1.2.3.",
+    "01.2.3.4",
+    "1.2.3.4.5",
+    "1..2.3",
+    "1.2.3.256",
+    "0.0.0.0",
+  ),
 );
 const map = (keys: readonly string[], value: fc.Arbitrary<string>) =>
   fc.uniqueArray(fc.tuple(fc.constantFrom(...keys, "app", "k".repeat(200)), value), {

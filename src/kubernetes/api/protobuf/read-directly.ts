@@ -238,18 +238,21 @@ export class SliceReader implements DirectReader<EndpointSet> {
     this.#podName = "";
     let hostname = "";
     let zone = "";
-    /** Nearly all have one. */
-    let address: string | undefined;
+    /** Nearly all have one, of IPv4; -1 where the first one is another. */
+    let address = -1;
+    let isFirst = true;
     let others: string[] | undefined;
     while (source.at < end) {
       const tag = source.varint();
       switch (tag) {
         case ENDPOINT_ADDRESS:
-          if (address === undefined) address = source.text(end);
-          else {
-            others ??= [];
-            others.push(source.text(end));
+          if (isFirst) {
+            isFirst = false;
+            address = source.ipv4(end);
+            if (address !== -1) break;
           }
+          others ??= [];
+          others.push(source.text(end));
           break;
         case CONDITIONS:
           this.#readConditions(source, source.length(end));
@@ -270,10 +273,9 @@ export class SliceReader implements DirectReader<EndpointSet> {
       }
     }
     source.requireEnd(end);
-    if (address === undefined) return;
     const label = endpointLabel(hostname, this.#podKind, this.#podName, this.#options);
     const place = endpointZone(zone, this.#options);
-    packer.add(address, this.#ready, label, place);
+    if (address !== -1) packer.addIpv4(address, this.#ready, label, place);
     if (others !== undefined) for (const other of others) packer.add(other, this.#ready, label, place);
   }
 

@@ -50,6 +50,10 @@ test("of a hundred endpoints only that which was replaced is named, and that whi
     [0x0a00_0028, 0x0a00_00c8],
   );
   assert.deepEqual(difference(setOf({}, addresses, 100), setOf({}, addresses, 99)), [0x0a00_0063]);
+  // The usual change: one in the middle is ready no more, and goes behind all that are.
+  const flipped = [...addresses.toSpliced(40, 1), 40];
+  assert.deepEqual(difference(setOf({}, addresses, 100), setOf({}, flipped, 99)), [0x0a00_0028]);
+  assert.deepEqual(difference(setOf({}, flipped, 99), setOf({}, addresses, 100)), [0x0a00_0028]);
 });
 
 test("addresses that come and go are those of one state alone, each once", () => {
@@ -68,6 +72,14 @@ test("addresses that come and go are those of one state alone, each once", () =>
   const hundred = Array.from({ length: 100 }, (_, at) => at);
   check(setOf({}, hundred, 100), setOf({}, hundred.with(40, 200), 100));
   check(setOf({}, hundred, 100), setOf({}, [...hundred.slice(1), 200], 100));
+  check(setOf({}, hundred, 100), setOf({}, [...hundred.toSpliced(40, 1), 40], 99));
+  check(setOf({}, [...hundred.toSpliced(40, 1), 200], 99), setOf({}, [...hundred, 40], 100));
+  fc.assert(
+    fc.property(endpoints, fc.nat(23), fc.nat(24), ({ addresses, ready }, at, after) => {
+      const moved = [...addresses.toSpliced(at, 1), ...addresses.slice(at, at + 1)];
+      check(setOf({}, addresses, ready), setOf({}, moved, Math.min(after, moved.length)));
+    }),
+  );
   // One that stands twice is there as long as one of them is.
   check(setOf({}, [...hundred, 40], 100), setOf({}, hundred.with(40, 200), 100));
 });

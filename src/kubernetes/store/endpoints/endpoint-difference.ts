@@ -30,8 +30,7 @@ export function recordEndpointDifference(
 }
 
 /**
- * The same for nearly all slices: one group of IPv4 addresses without names. What stands in both at the front or at the end is passed over,
- * and little is left where one pod was replaced.
+ * The same for nearly all slices: one group of IPv4 addresses without names.
  * @returns whether it could be done
  */
 function recordPlainDifference(
@@ -42,41 +41,84 @@ function recordPlainDifference(
   const [old] = before;
   const [set] = after;
   if (old === undefined || set === undefined || before.length + after.length > 2) return false;
-  if (!isPlain(old) || !isPlain(set)) return false;
-  const least = Math.min(old.count, set.count);
-  let front = 0;
-  while (front < least && isSame(old, front, set, front)) front++;
-  let end = 0;
-  while (end < least - front && isSame(old, old.count - 1 - end, set, set.count - 1 - end)) end++;
-  if (old.count + set.count - 2 * (front + end) > MOST_COMPARED) return false;
-  for (const group of [old, set])
-    for (let at = front; at < group.count - end; at++)
-      if (timesIn(old, front, end, group, at) !== timesIn(set, front, end, group, at))
-        change.address(addressKey(group.addresses, at * 4, 4));
+  if (old.labels !== undefined || set.labels !== undefined) return false;
+  const ranges = differentRanges(old, set);
+  if (ranges === undefined) return false;
+  for (const range of ranges) {
+    for (let at = range.front; at < range.oldEnd; at++)
+      recordUnlessEqual(old, set, range, ipv4At(old, at), change);
+    for (let at = range.newFront; at < range.newEnd; at++)
+      recordUnlessEqual(old, set, range, ipv4At(set, at), change);
+  }
   return true;
+}
+
+function recordUnlessEqual(
+  old: EndpointGroup,
+  set: EndpointGroup,
+  { front, oldEnd, newFront, newEnd }: DifferentRange,
+  key: number,
+  change: ChangeRecorder,
+): void {
+  if (timesIn(old, front, oldEnd, key) !== timesIn(set, newFront, newEnd, key)) change.address(key);
+}
+
+/** What two groups do not have in common of the endpoints that are ready, or of the others. */
+interface DifferentRange {
+  /** In the old group, and in the new one. */
+  readonly front: number;
+  readonly oldEnd: number;
+  readonly newFront: number;
+  readonly newEnd: number;
+}
+
+/**
+ * What is left of the endpoints that are ready, and of those that are not, when those at the front and at the end are passed over that are the same in both
+ * groups. That is little where one pod was replaced, and also where one is ready no more: it goes from the ones to the others, and all behind it move up.
+ * @returns undefined for addresses of IPv6, and for so much that it is quicker to look addresses up
+ */
+function differentRanges(old: EndpointGroup, set: EndpointGroup): readonly DifferentRange[] | undefined {
+  if (old.addressLength !== 4 || set.addressLength !== 4) return undefined;
+  const ready = differentRange(old, 0, old.readyCount, set, 0, set.readyCount);
+  const others = differentRange(old, old.readyCount, old.count, set, set.readyCount, set.count);
+  return lengthOf(ready) + lengthOf(others) > MOST_COMPARED ? undefined : [ready, others];
+}
+
+function differentRange(
+  old: EndpointGroup,
+  oldStart: number,
+  oldStop: number,
+  set: EndpointGroup,
+  newStart: number,
+  newStop: number,
+): DifferentRange {
+  let front = oldStart;
+  let newFront = newStart;
+  while (front < oldStop && newFront < newStop && ipv4At(old, front) === ipv4At(set, newFront)) {
+    front++;
+    newFront++;
+  }
+  let oldEnd = oldStop;
+  let newEnd = newStop;
+  while (oldEnd > front && newEnd > newFront && ipv4At(old, oldEnd - 1) === ipv4At(set, newEnd - 1)) {
+    oldEnd--;
+    newEnd--;
+  }
+  return { front, oldEnd, newFront, newEnd };
+}
+
+function lengthOf({ front, oldEnd, newFront, newEnd }: DifferentRange): number {
+  return oldEnd - front + newEnd - newFront;
 }
 
 /** With more endpoints than this it is quicker to look addresses up. */
 const MOST_COMPARED = 16;
 
-function isPlain({ addressLength, labels }: EndpointGroup): boolean {
-  return addressLength === 4 && labels === undefined;
-}
-
-/** How often an endpoint of `other` is among those of a group, but for so many at its front and its end. */
-function timesIn(group: EndpointGroup, front: number, end: number, other: EndpointGroup, at: number): number {
+/** How often an address of IPv4 is in a part of a group. */
+function timesIn(group: EndpointGroup, front: number, end: number, key: number): number {
   let times = 0;
-  for (let index = front; index < group.count - end; index++) if (isSame(group, index, other, at)) times++;
+  for (let index = front; index < end; index++) if (ipv4At(group, index) === key) times++;
   return times;
-}
-
-/** Whether two endpoints have the same address of IPv4, and both or none are ready. */
-function isSame(one: EndpointGroup, at: number, other: EndpointGroup, index: number): boolean {
-  if (at < one.readyCount !== index < other.readyCount) return false;
-  const [left, right] = [at * 4, index * 4];
-  for (let octet = 0; octet < 4; octet++)
-    if (one.addresses[left + octet] !== other.addresses[right + octet]) return false;
-  return true;
 }
 
 /** Which addresses one of two states of a set has, and the other has not: each once, the order is that of the sets. */
@@ -86,32 +128,35 @@ export function differentAddresses(
 ): { readonly gone: readonly AddressKey[]; readonly come: readonly AddressKey[] } {
   const [old] = before.groups;
   const [set] = after.groups;
-  const isPlainPair = before.groups.length === 1 && after.groups.length === 1;
-  if (isPlainPair && old?.addressLength === 4 && set?.addressLength === 4) {
-    const least = Math.min(old.count, set.count);
-    let front = 0;
-    while (front < least && ipv4At(old, front) === ipv4At(set, front)) front++;
-    let end = 0;
-    while (end < least - front && ipv4At(old, old.count - 1 - end) === ipv4At(set, set.count - 1 - end))
-      end++;
-    if (old.count + set.count - 2 * (front + end) <= MOST_COMPARED)
-      return { gone: onlyIn(old, front, end, set), come: onlyIn(set, front, end, old) };
+  if (old !== undefined && set !== undefined && before.groups.length + after.groups.length === 2) {
+    const ranges = differentRanges(old, set);
+    if (ranges !== undefined) {
+      const gone: number[] = [];
+      const come: number[] = [];
+      for (const { front, oldEnd, newFront, newEnd } of ranges) {
+        addOnlyIn(old, front, oldEnd, set, gone);
+        addOnlyIn(set, newFront, newEnd, old, come);
+      }
+      return { gone, come };
+    }
   }
   const known = addressesOf(before);
   const now = addressesOf(after);
   return { gone: [...known].filter((key) => !now.has(key)), come: [...now].filter((key) => !known.has(key)) };
 }
 
-/** Those of a group, but for so many at its front and its end, that another group has nowhere. */
-function onlyIn(group: EndpointGroup, front: number, end: number, other: EndpointGroup): number[] {
-  const keys: number[] = [];
-  for (let at = front; at < group.count - end; at++) {
+/** Adds the addresses in a part of a group that another group has nowhere, each once. */
+function addOnlyIn(
+  group: EndpointGroup,
+  front: number,
+  end: number,
+  other: EndpointGroup,
+  keys: number[],
+): void {
+  for (let at = front; at < end; at++) {
     const key = ipv4At(group, at);
-    let index = 0;
-    while (index < other.count && ipv4At(other, index) !== key) index++;
-    if (index === other.count && !keys.includes(key)) keys.push(key);
+    if (timesIn(other, 0, other.count, key) === 0 && !keys.includes(key)) keys.push(key);
   }
-  return keys;
 }
 
 /** The same as `addressKey` of an address of IPv4. */
