@@ -203,46 +203,6 @@ const CASES: Readonly<Record<string, readonly LintCase[]>> = {
     },
     { title: "a wider zone", corefile: "example.org {\n forward . 192.0.2.53\n}", warnings: [] },
   ],
-  LINT_METADATA_OFF: [
-    {
-      title: "labels in a new name, and extensions of a proxy, without metadata",
-      corefile:
-        ". {\n proxyproto {\n  tlv_metadata\n }\n rewrite continue name regex . {a/b}. metadata\n rewrite stop {\n  name regex a {a/b} metadata\n  answer name a b\n }\n}",
-      warnings: [
-        "LINT_METADATA_OFF Corefile:3:3: warning: 'tlv_metadata' needs the plugin 'metadata' in this server block: it has no effect",
-        "LINT_METADATA_OFF Corefile:5:39: warning: 'metadata' needs the plugin 'metadata' in this server block: the rule never matches",
-        "LINT_METADATA_OFF Corefile:7:22: warning: 'metadata' needs the plugin 'metadata' in this server block: the rule never matches",
-      ],
-    },
-    {
-      title: "with metadata, and rules without labels",
-      corefile:
-        ". {\n metadata\n proxyproto {\n  tlv_metadata\n }\n rewrite name regex . {a/b}. metadata\n}\nexample.org {\n rewrite name regex . a. metadata\n rewrite name metadata other\n}",
-      warnings: [],
-    },
-  ],
-  LINT_SAME_PREFIX: [
-    {
-      title: "both with the well-known prefix",
-      corefile: ". {\n dns64\n siit\n}",
-      warnings: [
-        "LINT_SAME_PREFIX Corefile:3:2: warning: 'siit' has the prefix of 'dns64', 64:ff9b::/96: an address in it stands for an IPv4 host behind the NAT64, and for an IPv6 host with an IPv4 address",
-      ],
-    },
-    {
-      title: "one prefix in two spellings",
-      corefile: ". {\n siit {\n  ipv6_prefix 2001:DB8:0::/96\n }\n dns64 2001:db8::/96\n}",
-      warnings: [
-        "LINT_SAME_PREFIX Corefile:2:2: warning: 'siit' has the prefix of 'dns64', 2001:db8::/96: an address in it stands for an IPv4 host behind the NAT64, and for an IPv6 host with an IPv4 address",
-      ],
-    },
-    {
-      title: "prefixes of their own, blocks of their own",
-      corefile:
-        ". {\n siit {\n  ipv6_prefix 2001:db8::/96\n }\n dns64\n}\na.example {\n siit\n}\nb.example {\n dns64\n}",
-      warnings: [],
-    },
-  ],
   LINT_OPTION_WITHOUT_EFFECT: [
     {
       title: "fallthrough for zones that are not served",
