@@ -221,28 +221,6 @@ const CASES: Readonly<Record<string, readonly LintCase[]>> = {
       warnings: [],
     },
   ],
-  LINT_SAME_PREFIX: [
-    {
-      title: "both with the well-known prefix",
-      corefile: ". {\n dns64\n siit\n}",
-      warnings: [
-        "LINT_SAME_PREFIX Corefile:3:2: warning: 'siit' has the prefix of 'dns64', 64:ff9b::/96: an address in it stands for an IPv4 host behind the NAT64, and for an IPv6 host with an IPv4 address",
-      ],
-    },
-    {
-      title: "one prefix in two spellings",
-      corefile: ". {\n siit {\n  ipv6_prefix 2001:DB8:0::/96\n }\n dns64 2001:db8::/96\n}",
-      warnings: [
-        "LINT_SAME_PREFIX Corefile:2:2: warning: 'siit' has the prefix of 'dns64', 2001:db8::/96: an address in it stands for an IPv4 host behind the NAT64, and for an IPv6 host with an IPv4 address",
-      ],
-    },
-    {
-      title: "prefixes of their own, blocks of their own",
-      corefile:
-        ". {\n siit {\n  ipv6_prefix 2001:db8::/96\n }\n dns64\n}\na.example {\n siit\n}\nb.example {\n dns64\n}",
-      warnings: [],
-    },
-  ],
   LINT_OPTION_WITHOUT_EFFECT: [
     {
       title: "fallthrough for zones that are not served",
