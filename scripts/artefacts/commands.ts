@@ -1,7 +1,9 @@
 import { statSync } from "node:fs";
 import { relative } from "node:path";
 import type { Edition } from "./edition.ts";
+import { makeExecutable } from "./executable.ts";
 import { makeImages } from "./image.ts";
+import { makeLinuxPackages } from "./linux-packages.ts";
 import type { Platform } from "./platforms.ts";
 
 /** What a command makes, and where to. */
@@ -32,6 +34,27 @@ export const COMMANDS: readonly Command[] = [
         ),
         ...[folder, ...archives].map((path) => relative(edition.root, path)),
       ];
+    },
+  },
+  {
+    name: "executable",
+    about: "the program in one file",
+    async make({ edition, platforms, out }) {
+      const lines: string[] = [];
+      for (const platform of platforms)
+        lines.push(fileLine(edition, (await makeExecutable(edition, platform, out)).path));
+      return lines;
+    },
+  },
+  {
+    name: "packages",
+    about: "packages for Debian and for Red Hat's family",
+    async make({ edition, platforms, out }) {
+      const lines: string[] = [];
+      for (const platform of platforms)
+        for (const { path } of await makeLinuxPackages(edition, platform, out))
+          lines.push(fileLine(edition, path));
+      return lines;
     },
   },
 ];

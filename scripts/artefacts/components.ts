@@ -1,4 +1,4 @@
-import { copyFileSync, mkdirSync, readdirSync, symlinkSync } from "node:fs";
+import { chmodSync, copyFileSync, lstatSync, mkdirSync, readdirSync, symlinkSync } from "node:fs";
 import { dirname, join, relative } from "node:path";
 
 /** One part of an artefact: where it comes from, and which files of the artefact it is. */
@@ -26,6 +26,17 @@ export class Stage {
 
   get components(): readonly Component[] {
     return this.#components;
+  }
+
+  /** Gives all files the rights that follow from whether they are programs, whatever the umask was. */
+  setRights(): void {
+    for (const path of readdirSync(this.folder, { recursive: true, encoding: "utf8" })) {
+      const file = join(this.folder, path);
+      const found = lstatSync(file);
+      if (found.isSymbolicLink()) continue;
+      chmodSync(file, found.isDirectory() || (found.mode & 0o100) !== 0 ? 0o755 : 0o644);
+    }
+    chmodSync(this.folder, 0o755);
   }
 
   /**

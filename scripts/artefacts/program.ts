@@ -58,7 +58,7 @@ export async function strippedNode(edition: Edition, platform: Platform): Promis
 
 /** What a package of npm has for people or for compilers, and no program reads. */
 const FOR_PEOPLE =
-  /\.(d\.[cm]?ts|map|md|umd\.js)$|^(doc|docs|vendor|scripts|umd|types|musl_\w+|src\/koffi\/src)\/|CMakeLists/;
+  /\.(d\.[cm]?ts|map|md|umd\.js|cc?|hh?|S|asm|inc|def)$|^(doc|docs|vendor|scripts|umd|types|musl_\w+|lib\/native)\/|CMakeLists/;
 
 /**
  * Puts the program and the packages that it needs into a folder of the artefact: as `npm install --omit=dev` does, without what no program reads.

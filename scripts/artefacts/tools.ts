@@ -1,5 +1,6 @@
 import { spawn } from "node:child_process";
 import { once } from "node:events";
+import { isAbsolute } from "node:path";
 import { StepFailure } from "../lib/step.mjs";
 import { debianPackageOf, missingTools, TOOL_PATH } from "../lib/system-tools.mjs";
 
@@ -18,7 +19,7 @@ export async function runTool(
   args: readonly string[],
   { cwd, env }: ToolOptions = {},
 ): Promise<string> {
-  demandTools(tool);
+  if (!isAbsolute(tool)) demandTools(tool);
   const child = spawn(tool, args, {
     cwd,
     // What tools print is read here, and what they make does not depend on the language of the user.
