@@ -1,10 +1,13 @@
-import { statSync } from "node:fs";
-import { relative } from "node:path";
+import { copyFileSync, readdirSync, rmSync, statSync } from "node:fs";
+import { join, relative } from "node:path";
+import { makeChart } from "./chart.ts";
 import type { Edition } from "./edition.ts";
 import { makeExecutable } from "./executable.ts";
 import { makeImages } from "./image.ts";
 import { makeLinuxPackages } from "./linux-packages.ts";
 import type { Platform } from "./platforms.ts";
+import { cacheOf, emptyFolder } from "./program.ts";
+import { makeAll, makeRelease } from "./release.ts";
 
 /** What a command makes, and where to. */
 export interface Order {
@@ -57,6 +60,34 @@ export const COMMANDS: readonly Command[] = [
       return lines;
     },
   },
+  {
+    name: "chart",
+    about: "the Helm chart, as an archive and as an artefact of OCI",
+    async make({ edition, out }) {
+      const { path, artefact } = await makeChart(edition, out);
+      return [fileLine(edition, path), fileLine(edition, artefact)];
+    },
+  },
+  {
+    name: "sbom",
+    about: "only the bills of materials of all artefacts: they are made, and thrown away",
+    async make({ edition, platforms, out }) {
+      const work = emptyFolder(join(cacheOf(edition), `sbom-${process.pid}`));
+      try {
+        await makeAll(edition, platforms, work);
+        const bills = readdirSync(work).filter((name) => name.endsWith(".cdx.json"));
+        for (const name of bills) copyFileSync(join(work, name), join(out, name));
+        return bills.sort().map((name) => fileLine(edition, join(out, name)));
+      } finally {
+        rmSync(work, { recursive: true, force: true });
+      }
+    },
+  },
+  {
+    name: "release",
+    about: "all of these, with hashes, notes and a statement of provenance",
+    make: ({ edition, platforms, out }) => makeRelease(edition, platforms, out),
+  },
 ];
 
 function megabytes(octets: number): string {
@@ -64,6 +95,6 @@ function megabytes(octets: number): string {
 }
 
 /** One line about a file that was made. */
-export function fileLine({ root }: Edition, path: string): string {
+function fileLine({ root }: Edition, path: string): string {
   return `${relative(root, path)}  ${megabytes(statSync(path).size)}`;
 }

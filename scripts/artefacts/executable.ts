@@ -5,7 +5,16 @@ import { compress, sha256 } from "./archives.ts";
 import { type Component, filesIn, Stage } from "./components.ts";
 import type { Edition } from "./edition.ts";
 import type { Platform } from "./platforms.ts";
-import { cacheOf, emptyFolder, nodePackage, provideProgram, stageProgram, strippedNode } from "./program.ts";
+import {
+  cacheOf,
+  describeNode,
+  emptyFolder,
+  nodePackage,
+  provideProgram,
+  stageProgram,
+  strippedNode,
+} from "./program.ts";
+import { type Ingredient, ingredientsOf, writeSbom } from "./sbom.ts";
 import { runTool } from "./tools.ts";
 
 /** By which Node tells whether it is an application (nodejs.org, "Single executable applications"). */
@@ -14,7 +23,7 @@ const FUSE = "NODE_SEA_FUSE_fce680ab2cc467b6e072b8b5df1996b2";
 export interface Executable {
   readonly platform: Platform;
   readonly path: string;
-  readonly components: readonly Component[];
+  readonly sbom: string;
 }
 
 export async function makeExecutable(edition: Edition, platform: Platform, out: string): Promise<Executable> {
@@ -30,10 +39,16 @@ export async function makeExecutable(edition: Edition, platform: Platform, out: 
     });
     const path = join(out, `portolan-${edition.version}-linux-${platform.node}`);
     await inject(edition, platform, { work, packed: packFiles(stage.folder), path });
-    return { platform, path, components: stage.components };
+    const ingredients = [nodeIngredient(platform), ...ingredientsOf(stage)];
+    return { platform, path, sbom: writeSbom(edition, path, ingredients) };
   } finally {
     rmSync(work, { recursive: true, force: true });
   }
+}
+
+/** The executable itself is Node: it is no file inside. */
+function nodeIngredient(platform: Platform): Ingredient {
+  return { ...describeNode(platform), files: [] };
 }
 
 function describeParts({ manifest, version }: Edition): Omit<Component, "files"> {

@@ -8,13 +8,13 @@ import type { Edition } from "./edition.ts";
 import { type Descriptor, INDEX, MANIFEST, OciLayout } from "./oci-layout.ts";
 import type { Platform } from "./platforms.ts";
 import { cacheOf, emptyFolder, provideProgram, stageNode, stageProgram } from "./program.ts";
-import { runTool } from "./tools.ts";
+import { type Ingredient, ingredientsOf, writeSbom } from "./sbom.ts";
 
 /** What one image was made of. */
 export interface Image {
   readonly platform: Platform;
   readonly manifest: Descriptor;
-  readonly components: readonly Component[];
+  readonly ingredients: readonly Ingredient[];
   /** Octets of all that is downloaded of it. */
   readonly size: number;
 }
@@ -25,6 +25,8 @@ export interface ImageFiles {
   /** Archives: that of the layout first, then one for each platform. */
   readonly archives: readonly string[];
   readonly images: readonly Image[];
+  /** What is in each image. */
+  readonly sboms: readonly string[];
 }
 
 /** What Node, koffi and its addon are linked with, and what glibc loads for names of hosts. */
@@ -48,6 +50,7 @@ export async function makeImages(
   const layout = new OciLayout(emptyFolder(base));
   const images: Image[] = [];
   const archives: string[] = [];
+  const sboms: string[] = [];
   for (const platform of platforms) {
     const single = new OciLayout(
       emptyFolder(join(cacheOf(edition), `layout-${platform.architecture}-${process.pid}`)),
@@ -60,6 +63,7 @@ export async function makeImages(
     const archive = `${base}-${platform.architecture}.tar`;
     await packTar(single.folder, archive, edition.time, readdirSync(single.folder).sort());
     archives.push(archive);
+    sboms.push(writeSbom(edition, archive, image.ingredients));
     rmSync(single.folder, { recursive: true });
   }
   const index = layout.addJson(INDEX, {
@@ -70,7 +74,7 @@ export async function makeImages(
   });
   layout.finish([{ ...index, annotations: namesOf(edition) }]);
   await packTar(layout.folder, `${base}.tar`, edition.time, readdirSync(layout.folder).sort());
-  return { folder: base, archives: [`${base}.tar`, ...archives], images };
+  return { folder: base, archives: [`${base}.tar`, ...archives], images, sboms };
 }
 
 interface MadeImage {
@@ -113,7 +117,7 @@ async function makeImage(edition: Edition, platform: Platform, layout: OciLayout
     const image: Image = {
       platform,
       manifest: { ...manifest, platform: { architecture: platform.architecture, os: "linux" } },
-      components: [...base.components, ...program.components],
+      ingredients: ingredientsOf(base, program),
       size: [...blobs, config, manifest].reduce((sum, { size }) => sum + size, 0),
     };
     return { image, blobs: [...blobs, config], config, layers: blobs };
@@ -269,21 +273,4 @@ function namesOf({ version }: Edition): Record<string, string> {
     "org.opencontainers.image.ref.name": version,
     "io.containerd.image.name": `docker.io/library/portolan:${version}`,
   };
-}
-
-/** Unpacks the layers of one platform over each other, as a container engine does. For tests, and to list what is inside. */
-export async function unpackImage(layout: string, image: Image, folder: string): Promise<void> {
-  const read = ({ digest }: Descriptor) => join(layout, "blobs", digest.replace(":", "/"));
-  const { layers }: { layers: Descriptor[] } = JSON.parse(readFileSync(read(image.manifest), "utf8"));
-  emptyFolder(folder);
-  for (const layer of layers)
-    await runTool("tar", [
-      "--extract",
-      "--zstd",
-      "--no-same-owner",
-      "--directory",
-      folder,
-      "--file",
-      read(layer),
-    ]);
 }

@@ -12,15 +12,16 @@ import {
 import { basename, extname, join } from "node:path";
 import { gzipSync } from "node:zlib";
 import { runLogged } from "../lib/step.mjs";
-import { type Component, Stage } from "./components.ts";
+import { Stage } from "./components.ts";
 import type { Edition } from "./edition.ts";
 import type { Platform } from "./platforms.ts";
 import { cacheOf, emptyFolder, provideProgram, stageNode, stageProgram } from "./program.ts";
+import { ingredientsOf, writeSbom } from "./sbom.ts";
 import { runTool } from "./tools.ts";
 
 export interface LinuxPackage {
   readonly path: string;
-  readonly components: readonly Component[];
+  readonly sbom: string;
 }
 
 const AT = "usr/lib/portolan";
@@ -44,7 +45,8 @@ export async function makeLinuxPackages(
     try {
       const stage = await stagePackage(edition, platform, join(work, "root"), kind);
       const build = kind === "deb" ? buildDeb : buildRpm;
-      made.push({ path: await build({ edition, platform, work, out, stage }), components: stage.components });
+      const path = await build({ edition, platform, work, out, stage });
+      made.push({ path, sbom: writeSbom(edition, path, ingredientsOf(stage)) });
     } finally {
       rmSync(work, { recursive: true, force: true });
     }
@@ -52,7 +54,7 @@ export async function makeLinuxPackages(
   return made;
 }
 
-function writeManPages({ root }: Edition): Promise<void> {
+export function writeManPages({ root }: Edition): Promise<void> {
   return runLogged(process.execPath, [join("scripts", "write-man-pages.ts")], {
     cwd: root,
     log: join(root, ".cache", "man.log"),

@@ -3,7 +3,7 @@ import { chmodSync, existsSync, mkdirSync, readFileSync, renameSync, rmSync, wri
 import { join } from "node:path";
 import { provideBuild } from "../lib/build.mjs";
 import { StepFailure } from "../lib/step.mjs";
-import type { Stage, StagedFiles } from "./components.ts";
+import type { Component, Stage, StagedFiles } from "./components.ts";
 import type { Edition } from "./edition.ts";
 import { fetchNpmPackage } from "./npm-packages.ts";
 import { NODE_VERSION, type Platform } from "./platforms.ts";
@@ -121,7 +121,7 @@ function npmFacts(name: string, { version, license }: LockedPackage): { purl: st
 }
 
 /** Packages that became a part of the program's own files. */
-function addBundled(stage: Stage, root: string): void {
+export function addBundled(stage: Stage, root: string): void {
   const locked = lockedPackages(root);
   for (const name of ["yaml", "@bufbuild/protobuf", "preact", "@preact/signals"]) {
     const described = locked[`node_modules/${name}`];
@@ -138,6 +138,17 @@ function lockedPackages(root: string): Readonly<Record<string, LockedPackage>> {
   return lock.packages;
 }
 
+export function describeNode({ node }: Platform): Omit<Component, "files"> {
+  const name = `node-linux-${node}`;
+  return {
+    type: "platform",
+    name,
+    version: NODE_VERSION,
+    purl: `pkg:npm/${name}@${NODE_VERSION}`,
+    licence: "MIT",
+  };
+}
+
 /** Puts Node and its licence into the artefact. */
 export async function stageNode(
   stage: Stage,
@@ -147,19 +158,10 @@ export async function stageNode(
 ): Promise<void> {
   const executable = await strippedNode(edition, platform);
   const from = await nodePackage(edition, platform);
-  stage.add(
-    {
-      type: "platform",
-      name: `node-linux-${platform.node}`,
-      version: NODE_VERSION,
-      purl: `pkg:npm/node-linux-${platform.node}@${NODE_VERSION}`,
-      licence: "MIT",
-    },
-    (files) => {
-      files.copy(executable, at);
-      files.copy(join(from, "LICENSE"), licence);
-    },
-  );
+  stage.add(describeNode(platform), (files) => {
+    files.copy(executable, at);
+    files.copy(join(from, "LICENSE"), licence);
+  });
 }
 
 /** An empty folder for one artefact, in place of what an earlier run left there. */

@@ -49,6 +49,7 @@ const DEBIAN_PACKAGES = new Map([
   ["tar", "tar"],
   ["npm", "npm"],
   ["rpmbuild", "rpm"],
+  ["zstd", "zstd"],
   ["runc", "runc"],
   ["skopeo", "skopeo"],
   ["systemd-analyze", "systemd"],
