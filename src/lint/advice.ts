@@ -1,6 +1,7 @@
 /** What is said of a Corefile beyond its faults: warnings, and words that help with a fault. */
 import type { Diagnostic, DiagnosticSink } from "../corefile/diagnostic.ts";
 import type { Corefile } from "../corefile/tree.ts";
+import type { KnownPlugins } from "./back-ends.ts";
 import { explainEnvironment } from "./environment-hints.ts";
 import { lintChecks } from "./lint.ts";
 import type { LintBlock } from "./lint-block.ts";
@@ -13,7 +14,7 @@ export interface AdvisedConfiguration {
   readonly corefile: Corefile;
   readonly blocks: readonly (LintBlock & Parameters<typeof misplacedOptionNotes>[0][number])[];
   /** The plugins that there are. */
-  readonly registry: { position(name: string): number };
+  readonly registry: KnownPlugins;
   readonly machine: LintInput["machine"];
   /** The text of a file. */
   readonly textOf: (file: string) => string | undefined;
@@ -31,8 +32,7 @@ export async function advise(
   report: DiagnosticSink,
   rest: () => Promise<void>,
 ): Promise<Diagnostic[]> {
-  const position = (name: string): number => registry.position(name);
-  const subject = { globalOptions: corefile.globalOptions, blocks, position, machine };
+  const subject = { globalOptions: corefile.globalOptions, blocks, plugins: registry, machine };
   for (const check of lintChecks(subject, report)) {
     check();
     await rest();

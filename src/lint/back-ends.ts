@@ -1,9 +1,10 @@
 /** The plugins of a block that answer queries of their own, with the names that each takes and lets go. */
 import { formatPlace } from "../corefile/diagnostic.ts";
-import { normaliseZone } from "../corefile/server-key.ts";
 import type { Token } from "../corefile/tokens.ts";
 import type { Directive } from "../corefile/tree.ts";
 import { Name } from "../dns/name.ts";
+import type { PluginDefinition } from "../plugin/contract/define-plugin.ts";
+import { optionLines, type ZoneClaims, zonesOfWord } from "../plugin/contract/zone-claims.ts";
 import type { LintBlock } from "./lint-block.ts";
 
 export interface BackEnd {
@@ -32,19 +33,25 @@ export interface Claim {
 /** Rules compare each zone with each: blocks with more are not looked at. */
 const MAX_ZONES = 512;
 
+/** The plugins that there are. */
+export interface KnownPlugins {
+  /** Place in the chain, `Infinity` for one that does not exist. */
+  position(name: string): number;
+  /** The definition, where it is loaded. */
+  loaded(name: string): Pick<PluginDefinition<unknown>, "claims"> | undefined;
+}
+
 /** In the order in which queries reach them. */
-export function backEnds(block: LintBlock, subject: { position(name: string): number }): BackEnd[] {
+export function backEnds(block: LintBlock, plugins: KnownPlugins): BackEnd[] {
   if (block.zones.length > MAX_ZONES) return [];
   return block.directives
     .flatMap((directive, written) => {
-      const read = READERS.get(directive.name.text);
-      if (read === undefined || subject.position(directive.name.text) === Number.POSITIVE_INFINITY) return [];
-      const facts = read(directive);
-      return facts === undefined ? [] : [describe(directive, written, facts, block)];
+      const own = plugins.loaded(directive.name.text)?.claims?.(directive);
+      return own === undefined ? [] : [describe(directive, written, own, block)];
     })
     .sort(
       (one, other) =>
-        subject.position(one.name) - subject.position(other.name) || one.written - other.written,
+        plugins.position(one.name) - plugins.position(other.name) || one.written - other.written,
     );
 }
 
@@ -65,16 +72,8 @@ export function mention({ directive }: BackEnd): string {
   return `'${directive.name.text}' (${formatPlace(directive.name.span)})`;
 }
 
-interface Facts {
-  /** Empty where the directive names no zone. */
-  readonly zoneTokens: readonly Token[];
-  readonly passesOn?: readonly Name[];
-  readonly passesOnlyTo?: string;
-  readonly hasFallthrough?: boolean;
-}
-
-function describe(directive: Directive, written: number, facts: Facts, block: LintBlock): BackEnd {
-  const named = facts.zoneTokens.flatMap((token) => zonesOf(token).map((zone) => ({ zone, token })));
+function describe(directive: Directive, written: number, own: ZoneClaims, block: LintBlock): BackEnd {
+  const named = own.zones.flatMap((token) => zonesOfWord(token).map((zone) => ({ zone, token })));
   const claims: Claim[] = named.length > 0 ? named : block.zones.map((zone) => ({ zone, token: undefined }));
   return {
     name: directive.name.text,
@@ -85,9 +84,9 @@ function describe(directive: Directive, written: number, facts: Facts, block: Li
       claims.map(({ zone }) => zone),
       block.zones,
     ),
-    passesOn: facts.passesOn ?? [],
-    passesOnlyTo: facts.passesOnlyTo,
-    hasFallthrough: facts.hasFallthrough ?? false,
+    passesOn: [...(own.passesOn ?? []), ...fallenThrough(directive)],
+    passesOnlyTo: own.passesOnlyTo,
+    hasFallthrough: own.hasFallthrough ?? false,
   };
 }
 
@@ -103,54 +102,9 @@ function within(claims: readonly Name[], zones: readonly Name[]): Name[] {
   return [...parts.values()];
 }
 
-function zonesOf(token: Token): Name[] {
-  return normaliseZone(token.text).map((zone) => Name.parse(zone));
-}
-
-/** What each kind of back end says of itself; `undefined` where that cannot be told. */
-const READERS = new Map<string, (directive: Directive) => Facts | undefined>([
-  ["whoami", () => ({ zoneTokens: [] })],
-  ["erratic", () => ({ zoneTokens: [] })],
-  ["forward", readForward],
-  ["grpc", readGrpc],
-  ["hosts", (directive) => readFallthrough(directive, directive.args.slice(1))],
-  ["file", (directive) => readFallthrough(directive, directive.args.slice(1))],
-  ["k8s_external", (directive) => readFallthrough(directive, directive.args)],
-  ["istio", (directive) => readFallthrough(directive, directive.args)],
-  ["kubernetes", (directive) => readFallthrough(directive, directive.args)],
-  ["template", readTemplate],
-]);
-
-function readFallthrough(directive: Directive, zoneTokens: readonly Token[]): Facts {
-  const lines = optionLines(directive, "fallthrough");
-  const passesOn = lines.flatMap(({ args }) => (args.length === 0 ? [Name.root] : args.flatMap(zonesOf)));
-  return { zoneTokens, passesOn, hasFallthrough: true };
-}
-
-function readForward(directive: Directive): Facts {
-  const passesOn = optionLines(directive, "except").flatMap(({ args }) => args.flatMap(zonesOf));
-  const zoneTokens = directive.args.slice(0, 1);
-  if (["next", "next_on_nodata"].every((name) => optionLines(directive, name).length === 0))
-    return { zoneTokens, passesOn };
-  // What lies below `except` goes on to any plugin; what the upstream does not know to a `forward` alone.
-  return passesOn.length > 0
-    ? { zoneTokens, passesOn: [Name.root] }
-    : { zoneTokens, passesOn: [Name.root], passesOnlyTo: "forward" };
-}
-
-function readGrpc(directive: Directive): Facts {
-  const excepted = optionLines(directive, "except").flatMap(({ args }) => args.flatMap(zonesOf));
-  const { passesOn = [] } = readFallthrough(directive, []);
-  return { zoneTokens: directive.args.slice(0, 1), passesOn: [...passesOn, ...excepted] };
-}
-
-/** Only one that takes all names and types ends the chain for certain. */
-function readTemplate(directive: Directive): Facts | undefined {
-  const [, type, ...zoneTokens] = directive.args;
-  if (type?.text.toUpperCase() !== "ANY" || optionLines(directive, "match").length > 0) return undefined;
-  return readFallthrough(directive, zoneTokens);
-}
-
-export function optionLines(directive: Directive, name: string): Directive[] {
-  return (directive.block ?? []).filter((line) => line.name.text === name);
+/** Zones of the lines `fallthrough [ZONES...]`. */
+function fallenThrough(directive: Directive): Name[] {
+  return optionLines(directive, "fallthrough").flatMap(({ args }) =>
+    args.length === 0 ? [Name.root] : args.flatMap(zonesOfWord),
+  );
 }

@@ -3,9 +3,9 @@ import { compileExpression } from "../expression/expression.ts";
 import { LanguageError } from "../expression/values/language-error.ts";
 import { STRING, UNKNOWN } from "../expression/values/types.ts";
 import type { ExpressionValue } from "../expression/values/values.ts";
+import { optionLines } from "../plugin/contract/zone-claims.ts";
 import { queryFunctions } from "../plugin/facts/query-environment.ts";
 import type { Query } from "../plugin/query/query.ts";
-import { optionLines } from "./back-ends.ts";
 import type { LintRule } from "./rule.ts";
 
 /** A condition of `view` or `template` that is the same for every query. */

@@ -1,6 +1,8 @@
 /** Each rule: what it says, and what it must not be alarmed by. */
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
+import type { Directive } from "../corefile/tree.ts";
+import { Name } from "../dns/name.ts";
 import { EXPRESSION_CASES } from "./fixtures/expression-cases.ts";
 import { LISTENER_CASES } from "./fixtures/listener-cases.ts";
 import { type LintCase, SHAPING_CASES } from "./fixtures/shaping-cases.ts";
@@ -419,5 +421,25 @@ describe("lint", () => {
       loop
     }`;
     assert.deepEqual(warningsOf(corefile), []);
+  });
+});
+
+describe("an added plugin that declares the zones it answers for", () => {
+  const corefile = ". {\n greet example.org\n file db example.org\n whoami\n}";
+
+  it("makes the plugins behind it unreachable, as built-in ones do", () => {
+    const greet = { name: "greet", claims: ({ args }: Directive) => ({ zones: args }) };
+    assert.deepEqual(warningsOf(corefile, [greet]), [
+      "LINT_UNREACHABLE Corefile:3:2: warning: 'file' is never reached: 'greet' (Corefile:2:2) answers every query that gets this far",
+    ]);
+  });
+
+  it("lets names go on by its own fallthrough, and by declaring nothing", () => {
+    const greet = {
+      name: "greet",
+      claims: ({ args }: Directive) => ({ zones: args, passesOn: [Name.root] }),
+    };
+    assert.deepEqual(warningsOf(corefile, [greet]), []);
+    assert.deepEqual(warningsOf(corefile, [{ name: "greet" }]), []);
   });
 });

@@ -1,6 +1,6 @@
 import type { Token } from "../corefile/tokens.ts";
 import type { Directive } from "../corefile/tree.ts";
-import { optionLines } from "./back-ends.ts";
+import { optionLines } from "../plugin/contract/zone-claims.ts";
 import type { LintRule } from "./rule.ts";
 
 /** A condition about a label that its server block never sets: each label is empty then, and the wrong block may take the query. */

@@ -1,7 +1,8 @@
 import type { DiagnosticSink } from "../corefile/diagnostic.ts";
 import { normaliseZone } from "../corefile/server-key.ts";
 import { Name } from "../dns/name.ts";
-import { areRelated, type BackEnd, optionLines } from "./back-ends.ts";
+import { optionLines } from "../plugin/contract/zone-claims.ts";
+import { areRelated, type BackEnd } from "./back-ends.ts";
 import type { LintRule } from "./rule.ts";
 
 /** Options that change nothing where they stand. */

@@ -1,6 +1,6 @@
 import type { Directive } from "../corefile/tree.ts";
 import { formatIpAddress, parseIpAddress } from "../lib/net/ip-address.ts";
-import { optionLines } from "./back-ends.ts";
+import { optionLines } from "../plugin/contract/zone-claims.ts";
 import type { LintRule } from "./rule.ts";
 
 /**

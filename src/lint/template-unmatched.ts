@@ -2,7 +2,7 @@ import { formatPlace } from "../corefile/diagnostic.ts";
 import { normaliseZone } from "../corefile/server-key.ts";
 import type { Directive } from "../corefile/tree.ts";
 import { Name } from "../dns/name.ts";
-import { optionLines } from "./back-ends.ts";
+import { optionLines } from "../plugin/contract/zone-claims.ts";
 import type { LintBlock } from "./lint-block.ts";
 import type { LintRule } from "./rule.ts";
 

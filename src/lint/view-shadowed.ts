@@ -1,5 +1,5 @@
 import { formatPlace } from "../corefile/diagnostic.ts";
-import { optionLines } from "./back-ends.ts";
+import { optionLines } from "../plugin/contract/zone-claims.ts";
 import { constantOf } from "./constant-expression.ts";
 import type { LintBlock } from "./lint-block.ts";
 import { hasView } from "./listeners.ts";

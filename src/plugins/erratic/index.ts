@@ -13,6 +13,7 @@ const delay = duration({ min: 0, problem: (word) => `illegal duration value give
 export default definePlugin({
   name: "erratic",
   summary: "Drops, delays or truncates some responses, for tests of clients.",
+  claims: () => ({ zones: [] }),
   config: directive({
     args: { more: overlooked() },
     options: {

@@ -6,6 +6,7 @@ import { Istio } from "./istio.ts";
 export default definePlugin({
   name: "istio",
   summary: "Answers for the hosts of Istio's ServiceEntries.",
+  claims: ({ args }) => ({ zones: args, hasFallthrough: true }),
   config,
   create: (values, site) => new Istio(values, site),
 });

@@ -5,6 +5,7 @@ import { answerWhoami } from "./handler.ts";
 export default definePlugin({
   name: "whoami",
   summary: "Answers every query with the address and port of the client.",
+  claims: () => ({ zones: [] }),
   config: directive({ occurrences: "last" }),
   create: () => ({ handle: answerWhoami }),
 });
