@@ -1,4 +1,4 @@
-/** The plugins of a block that answer queries of their own, with the names that each takes and lets go. */
+/** The plugins of a block that answer queries, with the names that each claims and passes on. */
 import { formatPlace } from "../corefile/diagnostic.ts";
 import { normaliseZone } from "../corefile/server-key.ts";
 import type { Token } from "../corefile/tokens.ts";
@@ -9,15 +9,15 @@ import type { LintBlock } from "./lint-block.ts";
 export interface BackEnd {
   readonly name: string;
   readonly directive: Directive;
-  /** Place in the block as it is written. */
+  /** Position in the block as written. */
   readonly written: number;
-  /** As the directive names them; those of the block where it names none. */
+  /** As named in the directive, or the zones of the block if it names none. */
   readonly claims: readonly Claim[];
-  /** What is left of the claims within the zones of the block. */
+  /** The claims, restricted to the zones of the block. */
   readonly zones: readonly Name[];
   /** Names at or below these may go on to the next plugin. */
   readonly passesOn: readonly Name[];
-  /** It goes on to nothing but a directive of this name. */
+  /** Set if queries only go on to a directive of this name. */
   readonly passesOnlyTo: string | undefined;
   /** Whether `fallthrough` would let names go on. */
   readonly hasFallthrough: boolean;
@@ -29,7 +29,7 @@ export interface Claim {
   readonly token: Token | undefined;
 }
 
-/** Rules compare each zone with each: blocks with more are not looked at. */
+/** Rules compare all pairs of zones, so blocks with more zones are skipped. */
 const MAX_ZONES = 512;
 
 /** In the order in which queries reach them. */
@@ -48,14 +48,14 @@ export function backEnds(block: LintBlock, subject: { position(name: string): nu
     );
 }
 
-/** Whether no query for names of `zone` gets past `first` to `second`, which stands behind it. */
+/** Whether no query for names in `zone` passes `first` to reach `second`, which comes later. */
 export function stops(first: BackEnd, second: BackEnd, zone: Name): boolean {
   if (!first.zones.some((taken) => zone.isAtOrBelow(taken))) return false;
   if (first.passesOnlyTo !== undefined && first.passesOnlyTo !== second.name) return true;
   return !first.passesOn.some((passed) => areRelated(passed, zone));
 }
 
-/** Whether there are names in both zones. */
+/** Whether some names are in both zones. */
 export function areRelated(one: Name, other: Name): boolean {
   return one.isAtOrBelow(other) || other.isAtOrBelow(one);
 }
@@ -66,7 +66,7 @@ export function mention({ directive }: BackEnd): string {
 }
 
 interface Facts {
-  /** Empty where the directive names no zone. */
+  /** Empty if the directive names no zone. */
   readonly zoneTokens: readonly Token[];
   readonly passesOn?: readonly Name[];
   readonly passesOnlyTo?: string;
@@ -107,7 +107,7 @@ function zonesOf(token: Token): Name[] {
   return normaliseZone(token.text).map((zone) => Name.parse(zone));
 }
 
-/** What each kind of back end says of itself; `undefined` where that cannot be told. */
+/** Reads the facts about each kind of back end; `undefined` if they are uncertain. */
 const READERS = new Map<string, (directive: Directive) => Facts | undefined>([
   ["whoami", () => ({ zoneTokens: [] })],
   ["erratic", () => ({ zoneTokens: [] })],
@@ -132,7 +132,7 @@ function readForward(directive: Directive): Facts {
   const zoneTokens = directive.args.slice(0, 1);
   if (["next", "next_on_nodata"].every((name) => optionLines(directive, name).length === 0))
     return { zoneTokens, passesOn };
-  // What lies below `except` goes on to any plugin; what the upstream does not know to a `forward` alone.
+  // Names below `except` go on to any plugin. Names unknown to the upstream only go on to a `forward`.
   return passesOn.length > 0
     ? { zoneTokens, passesOn: [Name.root] }
     : { zoneTokens, passesOn: [Name.root], passesOnlyTo: "forward" };
@@ -144,7 +144,7 @@ function readGrpc(directive: Directive): Facts {
   return { zoneTokens: directive.args.slice(0, 1), passesOn: [...passesOn, ...excepted] };
 }
 
-/** Only one that takes all names and types ends the chain for certain. */
+/** Only a template for all names and types is certain to end the chain. */
 function readTemplate(directive: Directive): Facts | undefined {
   const [, type, ...zoneTokens] = directive.args;
   if (type?.text.toUpperCase() !== "ANY" || optionLines(directive, "match").length > 0) return undefined;

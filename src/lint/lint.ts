@@ -1,4 +1,4 @@
-/** All rules for what a Corefile says correctly, and hardly means. */
+/** All lint rules: configuration that is valid but probably a mistake. */
 import type { DiagnosticSink } from "../corefile/diagnostic.ts";
 import { aclAllowsNothing } from "./acl-allows-nothing.ts";
 import { backEnds } from "./back-ends.ts";
@@ -49,12 +49,12 @@ export const lintRules: readonly LintRule[] = [
 export interface LintSubject {
   readonly globalOptions: LintInput["globalOptions"];
   readonly blocks: readonly LintBlock[];
-  /** Place of a directive in the chain, `Infinity` for one that does not exist. */
+  /** Position of a directive in the chain, `Infinity` for an unknown one. */
   position(name: string): number;
   readonly machine: LintInput["machine"];
 }
 
-/** Each reports warnings alone: whatever they say, the Corefile runs. */
+/** Rules only report warnings: the Corefile runs in any case. */
 export function lintChecks(subject: LintSubject, report: DiagnosticSink): (() => void)[] {
   const { globalOptions, blocks, machine } = subject;
   const chains = new Map(blocks.map((block) => [block, backEnds(block, subject)]));

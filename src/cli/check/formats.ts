@@ -1,10 +1,10 @@
-/** What `check` prints, for people and for programs. */
+/** The output formats of `check`, for people and for programs. */
 import type { CheckedFile } from "./checked-file.ts";
 
 /** @returns everything to print, line ends included */
 export type Format = (files: readonly CheckedFile[], colour: boolean) => string;
 
-/** Loaded when asked for. */
+/** Each format is loaded only when it is used. */
 export const FORMATS: ReadonlyMap<string, () => Promise<Format>> = new Map<string, () => Promise<Format>>([
   ["human", async () => (await import("./human.ts")).formatForPeople],
   ["json", async () => (await import("./json.ts")).formatAsJson],
