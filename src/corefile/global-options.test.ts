@@ -12,7 +12,7 @@ describe("global options", () => {
   const directives = ["log"];
   const codesOf = (text: string): string[] => parse(text, { directives }).diagnostics.map(({ code }) => code);
 
-  it("a block without key in front of all others adds directives", () => {
+  it("a block without key before all others adds directives", () => {
     const text = "(s) {\n log\n}\n{\n plugin greet ./greet.ts before log\n}\n. {\n greet a\n import s\n}\n";
     const { corefile, diagnostics } = parse(text, { directives });
     assert.deepEqual(diagnostics, []);

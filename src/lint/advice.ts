@@ -1,4 +1,4 @@
-/** What is said of a Corefile beyond its faults: warnings, and words that help with a fault. */
+/** Adds to the parser's errors: warnings, and hints that help with an error. */
 import type { Diagnostic, DiagnosticSink } from "../corefile/diagnostic.ts";
 import type { Corefile } from "../corefile/tree.ts";
 import type { KnownPlugins } from "./back-ends.ts";
@@ -16,15 +16,15 @@ export interface AdvisedConfiguration {
   /** The plugins that there are. */
   readonly registry: KnownPlugins;
   readonly machine: LintInput["machine"];
-  /** The text of a file. */
+  /** Returns the text of a file. */
   readonly textOf: (file: string) => string | undefined;
 }
 
 /**
  * @param diagnostics those of the parser
- * @param report has the others, and takes the warnings
+ * @param report holds the other diagnostics, and receives the warnings
  * @param rest awaited between the rules
- * @returns all of them
+ * @returns all diagnostics
  */
 export async function advise(
   { corefile, blocks, registry, machine, textOf }: AdvisedConfiguration,

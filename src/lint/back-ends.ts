@@ -1,4 +1,4 @@
-/** The plugins of a block that answer queries of their own, with the names that each takes and lets go. */
+/** The plugins of a block that answer queries, with the names that each claims and passes on. */
 import { formatPlace } from "../corefile/diagnostic.ts";
 import type { Token } from "../corefile/tokens.ts";
 import type { Directive } from "../corefile/tree.ts";
@@ -10,15 +10,15 @@ import type { LintBlock } from "./lint-block.ts";
 export interface BackEnd {
   readonly name: string;
   readonly directive: Directive;
-  /** Place in the block as it is written. */
+  /** Position in the block as written. */
   readonly written: number;
-  /** As the directive names them; those of the block where it names none. */
+  /** As named in the directive, or the zones of the block if it names none. */
   readonly claims: readonly Claim[];
-  /** What is left of the claims within the zones of the block. */
+  /** The claims, restricted to the zones of the block. */
   readonly zones: readonly Name[];
   /** Names at or below these may go on to the next plugin. */
   readonly passesOn: readonly Name[];
-  /** It goes on to nothing but a directive of this name. */
+  /** Set if queries only go on to a directive of this name. */
   readonly passesOnlyTo: string | undefined;
   /** Whether `fallthrough` would let names go on. */
   readonly hasFallthrough: boolean;
@@ -30,7 +30,7 @@ export interface Claim {
   readonly token: Token | undefined;
 }
 
-/** Rules compare each zone with each: blocks with more are not looked at. */
+/** Rules compare all pairs of zones, so blocks with more zones are skipped. */
 const MAX_ZONES = 512;
 
 /** The plugins that there are. */
@@ -55,14 +55,14 @@ export function backEnds(block: LintBlock, plugins: KnownPlugins): BackEnd[] {
     );
 }
 
-/** Whether no query for names of `zone` gets past `first` to `second`, which stands behind it. */
+/** Whether no query for names in `zone` passes `first` to reach `second`, which comes later. */
 export function stops(first: BackEnd, second: BackEnd, zone: Name): boolean {
   if (!first.zones.some((taken) => zone.isAtOrBelow(taken))) return false;
   if (first.passesOnlyTo !== undefined && first.passesOnlyTo !== second.name) return true;
   return !first.passesOn.some((passed) => areRelated(passed, zone));
 }
 
-/** Whether there are names in both zones. */
+/** Whether some names are in both zones. */
 export function areRelated(one: Name, other: Name): boolean {
   return one.isAtOrBelow(other) || other.isAtOrBelow(one);
 }

@@ -8,10 +8,10 @@ import { queryFunctions } from "../plugin/facts/query-environment.ts";
 import type { Query } from "../plugin/query/query.ts";
 import type { LintRule } from "./rule.ts";
 
-/** A condition of `view` or `template` that is the same for every query. */
+/** Finds conditions of `view` or `template` that are the same for every query. */
 export const constantExpression: LintRule = {
   code: "LINT_EXPRESSION_CONSTANT",
-  about: "an expression of a view or a template is true for every query, or for none",
+  about: "an expression of a view or a template is true for every query, or false for every query",
 
   check({ blocks }, report) {
     for (const { directives } of blocks) {
@@ -48,7 +48,7 @@ const FUNCTIONS = new Map([
 export function constantOf(text: string): ExpressionValue | undefined {
   try {
     const expression = compileExpression(text, { functions: FUNCTIONS });
-    // Whatever is no truth value counts as no.
+    // Values that are not Boolean count as false.
     if (expression.constant === undefined && ["unknown", "bool"].includes(expression.type.kind))
       return undefined;
     return expression.constant ?? null;

@@ -1,4 +1,4 @@
-/** Each rule: what it says, and what it must not be alarmed by. */
+/** Each rule: its warnings, and the Corefiles that it must accept. */
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import type { Directive } from "../corefile/tree.ts";
@@ -287,7 +287,7 @@ const CASES: Readonly<Record<string, readonly LintCase[]>> = {
       title: "there is no cluster in the block",
       corefile: ". {\n autopath @kubernetes\n}\ncluster.local {\n kubernetes\n}",
       warnings: [
-        "LINT_CLUSTER_MISSING Corefile:2:11: warning: 'autopath' finds no 'kubernetes' in its server block: it does nothing",
+        "LINT_CLUSTER_MISSING Corefile:2:11: warning: 'autopath' has no 'kubernetes' in its server block: it does nothing",
       ],
     },
     {
@@ -366,7 +366,7 @@ for (const { code } of lintRules) {
   describe(code, () => {
     for (const { title, corefile, warnings } of CASES[code] ?? [])
       it(title, () => assert.deepEqual(warningsOf(corefile), warnings));
-    it("has a case that warns, and one that does not", () => {
+    it("has a case with a warning, and one without", () => {
       const outcomes = new Set((CASES[code] ?? []).map(({ warnings }) => warnings.length > 0));
       assert.equal(outcomes.size, 2);
     });
@@ -381,7 +381,7 @@ describe("lint", () => {
     );
   });
 
-  it("is content with the Corefile that most clusters run", () => {
+  it("accepts the Corefile of most clusters", () => {
     const corefile = `.:53 {
       log
       kubernetes cluster.local in-addr.arpa ip6.arpa {
@@ -398,14 +398,14 @@ describe("lint", () => {
     assert.deepEqual(warningsOf(corefile), []);
   });
 
-  it("is content with that of a node-local cache", () => {
+  it("accepts the Corefile of a node-local cache", () => {
     const block = (zone: string, upstream: string) =>
       `${zone}:53 {\n cache 30\n bind 169.254.20.10 10.96.0.10\n loop\n forward . ${upstream} {\n force_tcp\n }\n}\n`;
     const zones = ["cluster.local", "in-addr.arpa", "ip6.arpa"].map((zone) => block(zone, "10.96.7.7"));
     assert.deepEqual(warningsOf(zones.join("") + block(".", "/etc/resolv.conf")), []);
   });
 
-  it("is content with that of k3s, where hosts is written behind kubernetes", () => {
+  it("accepts the Corefile of k3s, with hosts after kubernetes", () => {
     const corefile = `.:53 {
       kubernetes cluster.local in-addr.arpa ip6.arpa {
         pods insecure

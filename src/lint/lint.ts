@@ -1,4 +1,4 @@
-/** All rules for what a Corefile says correctly, and hardly means. */
+/** All lint rules: configuration that is valid but probably a mistake. */
 import type { DiagnosticSink } from "../corefile/diagnostic.ts";
 import { aclAllowsNothing } from "./acl-allows-nothing.ts";
 import { backEnds, type KnownPlugins } from "./back-ends.ts";
@@ -59,7 +59,7 @@ export interface LintSubject {
   readonly machine: LintInput["machine"];
 }
 
-/** Each reports warnings alone: whatever they say, the Corefile runs. */
+/** Rules only report warnings: the Corefile runs in any case. */
 export function lintChecks(subject: LintSubject, report: DiagnosticSink): (() => void)[] {
   const { globalOptions, blocks, machine } = subject;
   const chains = new Map(blocks.map((block) => [block, backEnds(block, subject.plugins)]));

@@ -82,7 +82,7 @@ describe("portolan explain -server", { concurrency: 2 }, () => {
     assert.deepEqual([code, errors], [0, ""]);
     assert.match(
       output,
-      /server +Portolan-\S+, as it runs\n +listener +dns:\/\/127\.0\.0\.1:\d+\n +block +\.:\d+/,
+      /server +Portolan-\S+, the running server\n +listener +dns:\/\/127\.0\.0\.1:\d+\n +block +\.:\d+/,
     );
     assert.match(
       output,
@@ -165,7 +165,7 @@ describe("portolan explain -server", { concurrency: 2 }, () => {
     const { output } = await explain(server, "web.shop.svc.cluster.local");
     assert.match(
       output,
-      /server +Portolan-\S+, as it runs: the first of 2 threads, with its own connections and the cache of all threads\n/,
+      /server +Portolan-\S+, the running server: the first of 2 threads, with its own connections and the shared cache\n/,
     );
   });
 
@@ -203,7 +203,7 @@ describe("portolan explain -server refuses", { concurrency: 2 }, () => {
 
   test("a token without a console", async () => {
     const { errors } = await runPortolan(["explain", "www.example.org", "-token-file", "token"]);
-    assert.match(errors, /^-token-file is for a console: name it with -server/);
+    assert.match(errors, /^-token-file is for a console: name the console with -server/);
   });
 
   test("flags for a configuration of one's own", async () => {
@@ -289,7 +289,7 @@ describe("explain -server asks a console", () => {
     assert.match(output, /;; ANSWER SECTION:\nwww\.example\.org\. +\d+ +IN +A +192\.0\.2\.9\n/);
     const pod = await runPortolan(["explain", "www.example.org", "-server", address, "-from", "shop/web"]);
     assert.equal(pod.code, 2);
-    assert.match(pod.errors, /a console finds no pods: give the pod's address/);
+    assert.match(pod.errors, /a console cannot look up pods: give the pod's address/);
     const wrong = await runPortolan([
       "explain",
       "www.example.org",

@@ -1,4 +1,4 @@
-/** Changes in the text of a Corefile that leave all the rest of it as it is: layout, comments, spelling. */
+/** Edits the text of a Corefile and leaves the rest as it is: layout, comments, spelling. */
 import type { Span } from "../diagnostic.ts";
 import { lex } from "../tokens.ts";
 import type { Directive, ServerBlock } from "../tree.ts";
@@ -8,7 +8,7 @@ export class TextEditor {
   readonly #text: string;
   readonly #file: string;
   readonly #lineStarts: readonly number[];
-  /** By where they begin: a text that is imported several times is changed once. */
+  /** By start offset, so that a text that is imported several times is changed once. */
   readonly #edits = new Map<
     string,
     { readonly start: number; readonly end: number; readonly text: string }
@@ -22,7 +22,7 @@ export class TextEditor {
     this.#lineStarts = starts;
   }
 
-  /** Whether the words of a directive stand in this text, and not in an imported file. */
+  /** Whether the words of a directive are in this text, and not in an imported file. */
   has({ name }: Pick<Directive, "name">): boolean {
     return name.span.file === this.#file;
   }
@@ -43,7 +43,7 @@ export class TextEditor {
       this.#add(start, end, kept.join(`\n${indent}`));
       return;
     }
-    // With the line that it was alone on, unless a comment follows.
+    // Removes the whole line, unless a comment follows.
     const rest = this.#text.slice(end, this.#lineEnd(end));
     const begin = start - indent.length;
     const isAlone = begin === this.#lineStartOf(start) && rest.trim() === "";
@@ -99,7 +99,7 @@ export class TextEditor {
   }
 
   #add(start: number, end: number, text: string): void {
-    // What is put at one place is joined; what is replaced twice is the same.
+    // Insertions at one place are joined; a second replacement of the same text is identical.
     const key = start === end ? `${start}+` : `${start}`;
     const known = this.#edits.get(key);
     const isJoined = known !== undefined && start === end && !known.text.includes(text);

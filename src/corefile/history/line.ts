@@ -1,8 +1,8 @@
-/** Lines of a Corefile that are to be written, as words: they become part of a tree, or text. */
+/** Lines to be written into a Corefile, as words: they become part of a tree, or text. */
 import type { Token } from "../tokens.ts";
 import type { Directive } from "../tree.ts";
 
-/** A word of the Corefile as it stands there, or a new one. */
+/** An existing word of the Corefile, or a new one. */
 export type Word = Token | string;
 
 export interface CorefileLine {

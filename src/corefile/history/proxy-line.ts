@@ -1,4 +1,4 @@
-/** The `proxy` of CoreDNS before 1.5.0 as what one writes today (docs/spec/kube-dns.md#old-corefiles). */
+/** Converts the `proxy` of CoreDNS before 1.5.0 (docs/spec/kube-dns.md#old-corefiles). */
 import type { Token } from "../tokens.ts";
 import type { Directive } from "../tree.ts";
 import { type CorefileLine, line, type Word } from "./line.ts";
@@ -12,7 +12,7 @@ export interface TodaysLine {
 /** The text of a file; `undefined` for one that cannot be read. */
 export type ReadFileText = (path: string) => string | undefined;
 
-/** Google's resolvers, which `https_google` asked unless told otherwise. */
+/** Google's resolvers, the default of `https_google`. */
 const GOOGLE = ["8.8.8.8", "8.8.4.4"];
 
 /** `forward`, or `grpc` where the upstreams speak that. */
@@ -40,13 +40,13 @@ export function todaysProxy(proxy: Directive, readFile: ReadFileText): TodaysLin
         losses.push("'fail_timeout' has no counterpart: an upstream that failed is probed until it answers");
         break;
       case "spray":
-        losses.push("'spray' is what 'forward' does anyway while all upstreams are down");
+        losses.push("'spray' is the default of 'forward' while all upstreams are down");
         break;
       case "protocol":
         protocol = option;
         break;
       default:
-        // It is for the new plugin to say that there is no such option.
+        // The new plugin will report unknown options.
         options.push(line([name, ...args]));
     }
   }
@@ -96,7 +96,7 @@ function grpc(
   });
   const [first, second, ...more] = tls;
   if (first?.text === "insecure") return { line: line(["grpc", ...words], known), losses };
-  // The manual had the key in front of the certificate, the program behind it.
+  // The manual had the key before the certificate, the program after it.
   const isKeyFirst = second !== undefined && /PRIVATE KEY/.test(readFile(first?.text ?? "") ?? "");
   const files = isKeyFirst && first !== undefined ? [second, first, ...more] : tls;
   return { line: line(["grpc", ...words], [...known, line(["tls", ...files])]), losses };

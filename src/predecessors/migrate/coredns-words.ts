@@ -1,7 +1,7 @@
-/** What CoreDNS knows, and since when: for the way back. */
+/** The features of CoreDNS by version, for `downgrade`. */
 import { OLDEST } from "./versions.ts";
 
-/** Plugins of which it is known with which version they came. */
+/** Plugins whose first version is known. */
 const SINCE: ReadonlyMap<string, string> = new Map([
   ["loop", "1.2.1"],
   ["grpc", "1.5.0"],
@@ -11,7 +11,7 @@ const SINCE: ReadonlyMap<string, string> = new Map([
   ["siit", "1.15.0"],
 ]);
 
-/** The directives of CoreDNS 1.15.0. Of those that are not above, only that much is known. */
+/** The directives of CoreDNS 1.15.0. Those that are not listed above have an unknown first version. */
 const TODAYS: ReadonlySet<string> = new Set(
   (
     "acl any auto autopath azure bind bufsize cache cancel chaos clouddns debug dns64 dnssec dnstap erratic errors etcd file forward geoip grpc " +
@@ -74,7 +74,7 @@ export function wordSince(
 /** Directives of CoreDNS that may stand several times in a block here alone. */
 export const ONCE_IN_COREDNS: ReadonlySet<string> = new Set(["grpc"]);
 
-/** The version of CoreDNS that brought a plugin; undefined for one that it never had. */
+/** The version of CoreDNS that introduced a plugin; `undefined` if there is none. */
 export function pluginSince(name: string): string | undefined {
   return SINCE.get(name) ?? (TODAYS.has(name) ? OLDEST : undefined);
 }

@@ -45,7 +45,7 @@ export const NEW_DEFAULTS: readonly NewDefault[] = [
   },
 ];
 
-/** The directives of a block that an option is to be added to. */
+/** The directives of a block that need an added option. */
 export function directivesWithout(block: ServerBlock, plugin: string, option: string): Directive[] {
   return block.directives.filter(
     (directive) =>

@@ -14,7 +14,7 @@ import {
   type ToCallThread,
 } from "./calls.ts";
 
-/** Who has a connection. */
+/** The owner of a connection. */
 export interface CallUser {
   connected(): void;
   answered(query: number, message: Uint8Array): void;
@@ -36,7 +36,7 @@ export class CallThread {
     this.#trust = trust;
   }
 
-  /** Somebody will use it until {@link release}. */
+  /** Keeps the thread alive until {@link release}. */
   hold(): void {
     this.#holders++;
   }
@@ -46,7 +46,7 @@ export class CallThread {
     const worker = this.#worker;
     this.#worker = undefined;
     this.#flush(worker);
-    // It says when servers have heard of the end.
+    // The thread confirms when servers have been notified of the end.
     worker?.postMessage(null satisfies ToCallThread);
   }
 

@@ -1,4 +1,4 @@
-/** DNS over QUIC (RFC 9250): one connection, a stream for each query. */
+/** DNS over QUIC (RFC 9250): one connection, one stream per query. */
 import { writeU16 } from "../../dns/octets.ts";
 import type { UpstreamAddress } from "../config/address.ts";
 import { QueryPadder } from "../encrypted/query-padding.ts";
@@ -16,7 +16,7 @@ import type { CallThread, CallUser } from "./call-thread.ts";
 
 export interface QuicExchangeOptions extends MultiplexedOptions {
   readonly thread: CallThread;
-  /** The name in the server's certificate; its address without it. */
+  /** The name in the server's certificate; its address if absent. */
   readonly serverName: string | undefined;
 }
 
