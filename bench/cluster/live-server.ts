@@ -84,14 +84,14 @@ export class LiveServer {
   }
 
   start(): RunningServer {
-    const { name, command: commandOf } = this.#options.server ?? PORTOLAN;
-    const { command, args } = commandOf(this.corefile);
+    const server = this.#options.server ?? PORTOLAN;
+    const { command, args } = server.command(this.corefile);
     const plan = {
       ...(this.#options.group?.command(command, args) ?? { command, args }),
       files: { Corefile: liveCorefile(this.#options, this.#kubeconfig, this.#ports) },
       ...(this.#options.env === undefined ? {} : { env: this.#options.env }),
     };
-    return RunningServer.startMeasured(name, plan, { folder: this.#folder, port: this.#ports.port });
+    return RunningServer.startMeasured(server.name, plan, { folder: this.#folder, port: this.#ports.port });
   }
 
   /** @throws Error with what it printed, where it does not */

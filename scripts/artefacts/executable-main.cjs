@@ -8,9 +8,9 @@ const { chmodSync, lstatSync, mkdirSync, renameSync, rmSync, writeFileSync } = r
 const { createRequire } = require("node:module");
 const { tmpdir } = require("node:os");
 const { dirname, join } = require("node:path");
-const { getAsset, getRawAsset } = require("node:sea");
+const sea = require("node:sea");
 
-const program = findProgram(getAsset("digest", "utf8"));
+const program = findProgram(sea.getAsset("digest", "utf8"));
 const [option, preload = "", test, ...files] = process.argv.slice(2);
 // `portolan plugin test` starts the program as if it were Node, to run tests.
 if (option === "--import" && test === "--test") load("run-tests.cjs").runTests(preload, files);
@@ -99,7 +99,7 @@ function unpackTo(folder, target) {
  */
 function* packedFiles() {
   const { zstdDecompressSync } = require("node:zlib");
-  const all = zstdDecompressSync(Buffer.from(getRawAsset("program")));
+  const all = zstdDecompressSync(Buffer.from(sea.getRawAsset("program")));
   const start = 4 + all.readUInt32BE(0);
   /** @type {[path: string, length: number, isProgram: boolean][]} */
   const table = JSON.parse(all.toString("utf8", 4, start));

@@ -1,5 +1,5 @@
 // Part of the single executable: runs tests of plugins in this process, which cannot be started as Node.
-const { resolve } = require("node:path");
+const path = require("node:path");
 const { pathToFileURL } = require("node:url");
 
 /**
@@ -8,5 +8,5 @@ const { pathToFileURL } = require("node:url");
  */
 exports.runTests = async (preload, files) => {
   await import(preload);
-  for (const file of files) await import(pathToFileURL(resolve(file)).href);
+  for (const file of files) await import(pathToFileURL(path.resolve(file)).href);
 };
