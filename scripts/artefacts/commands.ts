@@ -5,6 +5,7 @@ import type { Edition } from "./edition.ts";
 import { makeExecutable } from "./executable.ts";
 import { makeImages } from "./image.ts";
 import { makeLinuxPackages } from "./linux-packages.ts";
+import { makeNpmArchive } from "./npm-archive.ts";
 import type { Platform } from "./platforms.ts";
 import { cacheOf, emptyFolder } from "./program.ts";
 import { makeAll, makeRelease } from "./release.ts";
@@ -25,6 +26,13 @@ export interface Command {
 }
 
 export const COMMANDS: readonly Command[] = [
+  {
+    name: "npm",
+    about: "the package for npm: what npm pack makes, with its bill of materials",
+    async make({ edition, out }) {
+      return [fileLine(edition, (await makeNpmArchive(edition, out)).path)];
+    },
+  },
   {
     name: "image",
     about: "the container image, as an OCI layout and as archives",

@@ -1,4 +1,4 @@
-import { chmodSync, copyFileSync, lstatSync, mkdirSync, readdirSync, symlinkSync } from "node:fs";
+import { chmodSync, copyFileSync, mkdirSync, readdirSync, statSync, symlinkSync } from "node:fs";
 import { dirname, join, relative } from "node:path";
 
 /** One part of an artefact: where it comes from, and which files of the artefact it is. */
@@ -30,11 +30,11 @@ export class Stage {
 
   /** Gives all files the rights that follow from whether they are programs, whatever the umask was. */
   setRights(): void {
-    for (const path of readdirSync(this.folder, { recursive: true, encoding: "utf8" })) {
-      const file = join(this.folder, path);
-      const found = lstatSync(file);
-      if (found.isSymbolicLink()) continue;
-      chmodSync(file, found.isDirectory() || (found.mode & 0o100) !== 0 ? 0o755 : 0o644);
+    for (const entry of readdirSync(this.folder, { recursive: true, withFileTypes: true })) {
+      if (entry.isSymbolicLink()) continue;
+      const file = join(entry.parentPath, entry.name);
+      const isProgram = entry.isDirectory() || (statSync(file).mode & 0o100) !== 0;
+      chmodSync(file, isProgram ? 0o755 : 0o644);
     }
     chmodSync(this.folder, 0o755);
   }

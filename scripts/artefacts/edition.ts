@@ -1,4 +1,4 @@
-import { execFileSync } from "node:child_process";
+import { spawnSync } from "node:child_process";
 import { existsSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { findCommit } from "../../bin/commit.mjs";
@@ -39,18 +39,22 @@ export function readEdition(root: string, environment: NodeJS.ProcessEnv): Editi
   const manifest: Manifest = JSON.parse(readFileSync(join(root, "package.json"), "utf8"));
   const commit = environment.PORTOLAN_COMMIT || findCommit(root) || "unknown";
   const isDirty = commit.endsWith("-dirty");
-  const isCheckout = existsSync(join(root, ".git"));
-  const git = (...words: readonly string[]): string =>
-    execFileSync("git", words, { cwd: root, encoding: "utf8" }).trim();
   const given = environment.SOURCE_DATE_EPOCH;
-  const time = Number(given || (isCheckout ? git("log", "-1", "--format=%ct") : OLDEST));
+  const time = Number(given || askGit(root, "log", "-1", "--format=%ct") || OLDEST);
   return {
     root,
     version: isDirty ? `${manifest.version}-dirty` : manifest.version,
     commit,
-    revision: isCheckout ? git("rev-parse", "HEAD") : commit.replace(/-dirty$/, ""),
+    revision: askGit(root, "rev-parse", "HEAD") ?? commit.replace(/-dirty$/, ""),
     time: Number.isSafeInteger(time) ? Math.max(OLDEST, time) : OLDEST,
     source: manifest.repository?.url ?? `pkg:npm/${manifest.name}@${manifest.version}`,
     manifest,
   };
+}
+
+/** @returns undefined where the folder is no checkout, or git does not work there */
+function askGit(root: string, ...words: readonly string[]): string | undefined {
+  if (!existsSync(join(root, ".git"))) return undefined;
+  const { status, stdout } = spawnSync("git", words, { cwd: root, encoding: "utf8" });
+  return status === 0 ? stdout.trim() : undefined;
 }

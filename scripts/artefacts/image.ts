@@ -180,8 +180,6 @@ async function stageSystem(stage: Stage, edition: Edition, platform: Platform): 
       if (found.name === "libc6") {
         const name = platform.loader.replace(/^.*\//, "");
         files.link(`/usr/lib/${libraries}/${name}`, platform.loader);
-        // glibc looks below /lib as well as below /usr/lib.
-        if (!platform.loader.startsWith("lib/")) files.link("usr/lib", "lib");
       }
       if (found.name === "ca-certificates")
         files.write("etc/ssl/certs/ca-certificates.crt", (file) => writeFileSync(file, authorities(found)));

@@ -26,7 +26,7 @@ export async function makeRelease(
 ): Promise<readonly string[]> {
   const { root, manifest, version } = edition;
   const notes = sectionOf(readFileSync(join(root, "CHANGELOG.md"), "utf8"), manifest.version);
-  demandTools("apt-get", "dpkg-deb", "rpmbuild", "tar", "npm", ...platforms.map(({ strip }) => strip));
+  demandTools("dpkg-deb", "rpmbuild", "tar", "npm", ...platforms.map(({ strip }) => strip));
   clear(out);
   await makeAll(edition, platforms, out);
   writeFileSync(join(out, `portolan-${version}.md`), `# Portolan ${version}\n\n${notes}\n`);
