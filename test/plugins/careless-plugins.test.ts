@@ -24,8 +24,8 @@ function plugin(name: string, create: (site: Site) => PluginInstance): PluginDef
 }
 
 interface Records {
-  begin(name: string): void;
-  end(rcode: number): void;
+  readonly begin: (name: string) => void;
+  readonly end: (rcode: number) => void;
 }
 
 /** Counts and logs before and behind the rest of the chain, whoever asked. */
