@@ -158,7 +158,7 @@ class Run {
       "server" in beside
         ? await this.#side(this.#kindNamed(beside.server), workload, "server-beside")
         : await this.#side(PORTOLAN, workloadNamed(beside.workload), "server-beside");
-    // One that does not run here, or that nobody wants.
+    // A program that does not run here, or was not selected.
     if (one === undefined || other === undefined) return;
     const { progress } = this.#context;
     const line = `round ${round}  ${workload.name} beside ${"server" in beside ? beside.server : beside.workload}`;
@@ -260,7 +260,7 @@ function beginning(text: string): string {
 
 const MOST_LINES = 60;
 
-/** Leaves out where things are on this machine: that is nobody's business. */
+/** Removes paths of this machine, which do not belong in a published report. */
 function anonymous(text: string, { root, folder }: Pick<RunContext, "root" | "folder">): string {
   return text.replaceAll(folder, "$WORK").replaceAll(process.execPath, "node").replaceAll(root, "$PORTOLAN");
 }

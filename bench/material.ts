@@ -68,7 +68,7 @@ export function writeCertificate(folder: string): CertificateFiles {
 export interface CertificateFiles {
   readonly certificate: string;
   readonly key: string;
-  /** Who issued the certificate. */
+  /** The authority that issued the certificate. */
   readonly authority: string;
 }
 

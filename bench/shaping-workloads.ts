@@ -86,7 +86,7 @@ function sinkholeQueries(names: number): Queries {
   };
 }
 
-/** Of 10.0.0.0/8 and above: nobody who asks is in one of them. */
+/** Networks in 10.0.0.0/8 and above: no client of the load is in one of them. */
 function networks(count: number): string[] {
   return Array.from(
     { length: count },

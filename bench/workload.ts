@@ -24,7 +24,7 @@ export interface Workload {
   readonly checks: readonly Check[];
   /**
    * Queries as lines of name and type.
-   * @param count how many there must be at the least where none may come twice in one phase
+   * @param count the smallest number of queries, in a workload where no query may come twice in one phase
    */
   queries(phase: Phase, count: number): Iterable<string>;
 }

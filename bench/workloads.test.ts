@@ -58,7 +58,7 @@ describe("workloads", () => {
     ]);
   });
 
-  test("one of five queries of cache-80 is for a name that nobody asked for before", () => {
+  test("one of five queries of cache-80 is for a new name", () => {
     const filled = new Set(lines("cache-80", "fill"));
     const missesOf = (phase: Phase) => lines("cache-80", phase).filter((line) => !filled.has(line));
     const misses = missesOf("capacity");

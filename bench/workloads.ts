@@ -189,7 +189,7 @@ function forward(): Workload {
   };
 }
 
-/** Hits are names that were asked before the load, misses are names that nobody asked for before. */
+/** Hits are names that were queried before the load, misses are new names. */
 function cache80(): Workload {
   const names = 1_000;
   const hitShare = 0.8;

@@ -12,7 +12,7 @@ test("who serves with little memory gets a young generation as large as elsewher
   assert.deepEqual(heapArguments([], { ...POD, memory: 512 * MEBIBYTE }), ROOM);
 });
 
-test("nothing is changed where there is enough, for commands, and where somebody said something else", () => {
+test("the arguments stay as they are with enough memory, for commands, and where the user set them", () => {
   assert.deepEqual(heapArguments([], { ...POD, memory: 513 * MEBIBYTE }), []);
   for (const argv of [["check"], ["sidecar"]]) assert.deepEqual(heapArguments(argv, POD), []);
   for (const option of ["--max-semi-space-size=4", "--max_semi_space_size=1", "--min-semi-space-size=8"])

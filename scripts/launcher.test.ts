@@ -12,7 +12,7 @@ const MEBIBYTE = 2 ** 20;
 
 const bin = join(import.meta.dirname, "..", "bin");
 
-/** Stands for the program: says how it was started, and what signals it got until somebody writes "q" or SIGTERM. */
+/** Stands for the program: prints how it was started, and the signals it gets until it reads "q" or gets SIGTERM. */
 const PROGRAM = `
   export async function main(argv) {
     const { execArgv, env, pid } = process;
@@ -224,7 +224,7 @@ for (const how of ["spawn", "execve"]) {
     const home = makeInstallation(t, { ...BUILT, ...PINNED });
     const child = spawn(process.execPath, [join(home, "as-old-node.mjs"), how, "wait"], {
       stdio: ["pipe", "pipe", "inherit"],
-      // Without a terminal: there is none whose keyboard could have sent the signal.
+      // Without a terminal: no keyboard could have sent the signal.
       detached: true,
     });
     const ended = once(child, "exit");

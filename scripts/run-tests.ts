@@ -29,7 +29,7 @@ ${STEPS.map(({ name, about }) => `  ${name.padEnd(10)}${about}`).join("\n")}
 Under another Node than the pinned one: path/to/node scripts/run-tests.ts
 `;
 
-// Test processes lead groups of their own: nobody else would end them.
+// Test processes lead process groups of their own, so nothing else ends them.
 process.on("exit", killAll);
 for (const signal of ["SIGINT", "SIGTERM", "SIGHUP"] as const) {
   process.once(signal, () => {

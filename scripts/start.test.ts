@@ -108,7 +108,7 @@ test("builds, starts, shows what to try once there are answers, and ends with th
     "",
     `  dig @127.0.0.1 -p ${port} no.example`,
     "      NXDOMAIN",
-    "      (nobody)",
+    "      (none)",
     "",
     "Ctrl-C stops it.",
     "",

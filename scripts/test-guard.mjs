@@ -18,8 +18,8 @@ if (isMainThread) {
 }
 
 /**
- * V8 does not count the octets that threads may share, and caches are made of them: those of tests that are over would stay for minutes.
- * @param {number} limit octets of this kind from which on those that nobody holds are freed
+ * V8 does not count shared memory, and caches are made of it: the caches of finished tests would stay for minutes.
+ * @param {number} limit bytes of shared memory above which unreferenced buffers are freed
  */
 function collectAbove(limit) {
   setFlagsFromString("--expose-gc");

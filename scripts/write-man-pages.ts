@@ -54,7 +54,7 @@ portolan COMMAND [WORDS...]
 ## Description
 
 Runs a DNS server with a Corefile, and with the flags, signals and exit codes of CoreDNS. Without \`-conf\`, it uses the \`Corefile\` in the
-working directory, or a built-in one if there is none. Flags have one or two dashes: \`-flag value\` or \`-flag=value\`.
+working directory, or the built-in one. Flags have one or two dashes: \`-flag value\` or \`-flag=value\`.
 
 ## Options
 

@@ -316,7 +316,7 @@ function managedFields(manager: string, apiVersion: string, fields: string): Buf
   return writer.take();
 }
 
-/** A container with its environment, probes and volumes, as octets that nobody here reads: 1.5 kB of them. */
+/** A container with its environment, probes and volumes, as 1.5 kB of padding that no reader here decodes. */
 function podSpec(): Buffer {
   const writer = new ProtobufWriter();
   writer.message(2, () => {

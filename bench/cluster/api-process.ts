@@ -25,7 +25,7 @@ const state = new ApiState(start.size);
 rehearse();
 const server = new ApiServer({ ...start, state });
 process.on("message", (command: ApiCommand) => void carryOut(command));
-// Nobody needs an API without the benchmark.
+// The API ends with the benchmark.
 process.on("disconnect", () => process.exit());
 report({ about: "listening", port: await server.listen() });
 
@@ -54,7 +54,7 @@ async function carryOut(command: ApiCommand): Promise<void> {
   }
 }
 
-/** Makes events that nobody gets: V8's compilers are not to take the core while somebody waits for one. */
+/** Makes events without a watcher, so that V8 compiles this code before a measurement waits for an event. */
 function rehearse(): void {
   const cluster = new ApiState(USUAL_SIZE);
   const encoder = new EventEncoder();
@@ -77,7 +77,7 @@ async function churn({
   seconds: number;
   watchedEvery: number;
 }): Promise<{ events: number; moves: [pod: number, sentAt: number][]; collections: number }> {
-  /** What was told has been asked for by now, and nobody waits for most of the time until the next one. */
+  /** The previous change has been queried by now, and most of the time until the next change is idle. */
   const behind = Math.floor(watchedEvery / 3);
   globalThis.gc?.();
   const collections = new CollectionCount();
@@ -100,7 +100,7 @@ async function churn({
   return { events, moves, collections: await collections.end() };
 }
 
-/** Has a Service come, and go again half way to the next time. */
+/** Creates a Service, and deletes it half way to the next one. */
 async function appear({ times, everyMs }: { times: number; everyMs: number }) {
   const services: [service: number, sentAt: number][] = [];
   for (let time = 0; time < times; time++) {

@@ -25,7 +25,7 @@ export interface ClusterSample {
   readonly sync: number;
   /** What the API sent meanwhile. */
   readonly listMegabytes: number;
-  /** Some time after that, with nobody asking. */
+  /** Some time later, without queries. */
   readonly restMegabytes: number;
   /** Of that, without pages of files. Absent in results from before it was measured. */
   readonly restOwnMegabytes?: number | undefined;
@@ -57,7 +57,7 @@ export interface ReloadSample {
   readonly ownBeforeMegabytes?: number | undefined;
   readonly ownPeakMegabytes?: number | undefined;
   readonly afterMegabytes: number;
-  /** Milliseconds that an answer took at the most meanwhile, to a client that asked without pause. */
+  /** The longest time in milliseconds that a client, querying without pause, waited for an answer. */
   readonly longestWait: number;
   readonly asked: number;
 }
@@ -81,7 +81,7 @@ export interface ChurnSample {
   readonly cpuShare: number;
 }
 
-/** Services and small slices that come, change and go, in a cluster of some size. Nobody asks meanwhile. */
+/** Services and small slices that are created, changed and deleted in a cluster of some size, without queries. */
 export interface ChangeSample {
   readonly name: string;
   readonly services: number;
@@ -110,7 +110,7 @@ export interface QueriesAmidChanges {
   readonly rate: number;
   /** Changes a second. */
   readonly changeRate: number;
-  /** What a change takes where nobody asks. */
+  /** CPU time of a change in an idle server. */
   readonly changeMicroseconds: number;
   readonly peace: readonly QueryTurn[];
   readonly amid: readonly QueryTurn[];

@@ -1,4 +1,4 @@
-/** Counts the collections of garbage in this process that nobody asked for. */
+/** Counts the garbage collections in this process that were not requested. */
 import { constants, type PerformanceEntry, PerformanceObserver } from "node:perf_hooks";
 import { setImmediate as nextTurn } from "node:timers/promises";
 

@@ -48,7 +48,7 @@ const QUERY_RATE = 10_000;
 /** Services, EndpointSlices, namespaces. */
 const KINDS = 3;
 
-/** Changes alone: nobody asks. */
+/** Changes alone, without queries. */
 export async function measureChanges(
   { name, size }: ChangeScenario,
   options: ChangeOptions,

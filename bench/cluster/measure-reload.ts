@@ -1,4 +1,4 @@
-/** A reload of a changed Corefile while a client asks: how much memory it takes, and how long an answer waits at the most. */
+/** A reload of a changed Corefile while a client queries: the memory it takes, and the longest wait for an answer. */
 import { createSocket } from "node:dgram";
 import { once } from "node:events";
 import { readFileSync, writeFileSync } from "node:fs";

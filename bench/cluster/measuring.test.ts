@@ -10,7 +10,7 @@ import { latencyOf } from "./measure-scenario.ts";
 import { monotonicMilliseconds } from "./monotonic-time.ts";
 import { forgetPeak, parseMemory, processMemory } from "./process-memory.ts";
 
-test("an event counts until the first answer with its address, and is missed where there is none", () => {
+test("an event counts until the first answer with its address, and is missed without such an answer", () => {
   const { latency, events, missed } = latencyOf(
     [
       [1, 1000],
@@ -84,7 +84,7 @@ test("an API that ends before its lists were asked for fails only who waits for 
   const live = await startApi(THOUSAND_SERVICES, true);
   const unawaited = live.api.listed(1);
   await live[Symbol.asyncDispose]();
-  // Rejections that nobody has taken by now fail the test.
+  // Rejections that are still unhandled fail the test.
   await setImmediate();
   await assert.rejects(unawaited, /the API of the benchmark ended/);
 });

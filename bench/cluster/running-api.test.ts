@@ -3,7 +3,7 @@ import { test } from "node:test";
 import { USUAL_SIZE } from "./cluster-shape.ts";
 import { startApi } from "./live-server.ts";
 
-test("the API of the benchmark collects its garbage only where nobody waits for an event", async () => {
+test("the API of the benchmark collects its garbage only while no event is awaited", async () => {
   await using liveApi = await startApi(USUAL_SIZE, false);
   const { events, moves, collections } = await liveApi.api.churn({ rate: 200, seconds: 2, watchedEvery: 10 });
   assert.equal(events, 400);

@@ -47,7 +47,7 @@ export class RunningApi implements AsyncDisposable {
     return this.#ask({ to: "churn", ...options }, "churned");
   }
 
-  /** Has a Service come and go. */
+  /** Creates and deletes a Service. */
   appear(times: number, everyMs: number): Promise<About<"appeared">> {
     return this.#ask({ to: "appear", times, everyMs }, "appeared");
   }
@@ -70,7 +70,8 @@ export class RunningApi implements AsyncDisposable {
 
   #ask<T extends ApiReport["about"]>(command: ApiCommand, about: T): Promise<About<T>> {
     const answer = reported(this.#child, about);
-    // Who fails before waiting for it ends the API, and reports that failure: not that there is no answer any more.
+    // A caller that fails before it waits for the answer ends the API, and reports its own failure rather than the
+    // missing answer.
     answer.catch(() => undefined);
     this.#send(command);
     return answer;

@@ -24,7 +24,7 @@ export interface StreamSample {
   readonly missed: number;
   /** Resident, in turn: before the load, at each second of it, at its end. */
   readonly megabytes: readonly number[];
-  /** Queries that somebody who follows the events was sent, and how many he was told of that he was not sent. */
+  /** Queries that a client of the event stream was sent, and the number that the stream reported as left out. */
   readonly followed: FollowedRows;
   /** The same of `portolan tail -json`, which prints the latter in words. */
   readonly tailed: FollowedRows;

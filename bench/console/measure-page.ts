@@ -82,7 +82,7 @@ export async function measurePage({ url, pairs }: PageOptions): Promise<PageSamp
     const fromEmptyTab = new Pairs(browser, { url, emptyUrl, before: undefined });
     for (let pair = 0; pair < pairs; pair++) {
       const both = [fromOtherSite, fromEmptyTab];
-      // Who is first changes: what gets slower or faster meanwhile is nobody's.
+      // The order alternates, so that a machine that gets slower or faster favours neither side.
       for (const each of inTurns(both, pair)) await each.take(pair);
     }
     return { chromium: browser.version(), fromOtherSite: fromOtherSite.loads, ...fromEmptyTab.loads };

@@ -1,4 +1,4 @@
-/** Portolan with a console whose stream somebody reads, under as many queries as it answers. */
+/** Portolan with a console whose stream has a reader, under as many queries as it answers. */
 import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
 import { connect, type Socket } from "node:net";
@@ -117,7 +117,7 @@ async function readCounts({ address, metricsPort }: Place): Promise<Counts> {
   };
 }
 
-/** Who reads the events as the page does. */
+/** Reads the events as the page does. */
 class Follower {
   #rows = 0;
   #leftOut = 0;
@@ -192,7 +192,7 @@ class Tail {
   }
 }
 
-/** Who asks for the events, and reads none. */
+/** Requests the events and reads nothing. */
 async function abandonedStream(port: number): Promise<Socket> {
   const socket = connect(port, "127.0.0.1");
   await once(socket, "connect");

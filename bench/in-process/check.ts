@@ -1,6 +1,6 @@
 /**
- * How long `portolan check` takes for a Corefile of 2,000 lines, the start of the program included, as somebody who waits for it
- * sees it. Run with `npm run build && node bench/in-process/check.ts`; the machine should have nothing else to do.
+ * How long `portolan check` takes for a Corefile of 2,000 lines, from the start of the program to its exit.
+ * Run with `npm run build && node bench/in-process/check.ts`; the machine should have nothing else to do.
  */
 import { spawnSync } from "node:child_process";
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";

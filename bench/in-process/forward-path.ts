@@ -10,7 +10,7 @@ import { decodeMessage, encodeMessage, makeQuery, Name, RecordType } from "../..
 import { writeClusterFiles } from "../material.ts";
 import { externalName } from "../names.ts";
 
-// Who opens sockets gets those without a system.
+// Replaces `node:dgram`: sockets opened from here on make no system calls.
 const stub = new URL("./stub-sockets.ts", import.meta.url).href;
 registerHooks({
   resolve(specifier, context, nextResolve) {

@@ -12,7 +12,7 @@ interface Reader {
 /** The octets of A records with a pointer to the question's name. */
 const RECORD = Uint8Array.of(0xc0, 12, 0, 1, 0, 1, 0, 0, 14, 16, 0, 4, 192, 0, 2, 10);
 const HEADER_WORDS = MessageHeader.OCTETS / 4;
-/** Messages that are on their way at the most. */
+/** The largest number of messages in flight. */
 const MOST = 256;
 
 class Message {
@@ -27,7 +27,7 @@ class Inbox {
   count = 0;
 
   next(): Message {
-    if (this.count >= MOST) throw new RangeError("nobody reads");
+    if (this.count >= MOST) throw new RangeError("more messages than the ring holds: nothing reads them");
     return this.messages[(this.first + this.count++) % MOST] as Message;
   }
 
@@ -179,7 +179,7 @@ const loop = {
     throw new Error("turns have no end here");
   },
   silence(): void {
-    // Nobody is told of anything but by `turn`.
+    // Only `turn` delivers messages.
   },
   close(fd: number): void {
     readers.delete(fd);

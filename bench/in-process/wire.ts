@@ -13,7 +13,7 @@ const sections = { answer, authority: [], additional: [] };
 const message = { ...makeQuery({ name: Name.parse(NAME), type: 1 }), answer };
 const wire = encodeMessage(message);
 const encoded = plain.reply({ answer });
-// Records become octets when somebody first asks.
+// Records are encoded on the first read.
 do_not_optimize(encoded.encoded);
 const target = new Uint8Array(4096);
 const buffers = { buffer: () => target };

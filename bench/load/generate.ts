@@ -25,7 +25,7 @@ const { values } = parseArgs({
     /** TCP: how many connections at a time. */
     connections: { type: "string", default: "16" },
     "one-query-a-connection": { type: "boolean", default: false },
-    /** QUIC: the file of who issued the server's certificate. */
+    /** QUIC: the certificate file of the authority that issued the server's certificate. */
     authority: { type: "string", default: "" },
     /** UDP: sleeps while nothing is due, for the sake of another process on this core. */
     sleep: { type: "boolean", default: false },

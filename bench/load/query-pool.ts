@@ -18,7 +18,7 @@ export class QueryPool {
 
   /**
    * @param text lines of a name and a type
-   * @throws RangeError for text without queries or with a type that nobody knows
+   * @throws RangeError for text without queries or with an unknown type
    */
   static parse(text: string): QueryPool {
     const queries = text

@@ -51,8 +51,8 @@ export class Symbols {
   readonly #program: SymbolTable;
 
   /**
-   * @param kernel the text of /proc/kallsyms (proc(5)): all addresses are 0 for who may not know them
-   * @param program what nm(1) says of a program that is loaded where its file says
+   * @param kernel the text of /proc/kallsyms (proc(5)): all addresses are 0 for an unprivileged reader
+   * @param program the output of nm(1) for a program that is loaded at the addresses in its file
    */
   constructor(kernel: string, program: string) {
     this.#kernel = new SymbolTable(kernel);

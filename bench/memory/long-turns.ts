@@ -44,7 +44,7 @@ const PATIENCE = 10_000;
 /** What is seen in fewer samples of a turn is left out. */
 const LEAST_SHARE = 0.08;
 
-/** Has a server write down its longest turns since the last time. @returns them as text, the longest first */
+/** Makes a server write down its longest turns since the last call. @returns them as text, the longest first */
 export async function takeLongTurns(file: string): Promise<string> {
   writeFileSync(`${file}.take`, "");
   for (const deadline = performance.now() + PATIENCE; existsSync(`${file}.take`); await delay(50))

@@ -30,7 +30,7 @@ export interface RunOptions {
   /** How often the whole row of loads is gone through. */
   readonly times: number;
   readonly threads: number;
-  /** A folder for what ran in the longest turns of each load. It is sampled only where somebody wants to know. */
+  /** A folder for the samples of the longest turns of each load; undefined samples nothing. */
   readonly turns: string | undefined;
   readonly say: (line: string) => void;
 }

@@ -52,8 +52,9 @@ if (file !== undefined) {
   /** What the turn had taken before the probe wrote in the middle of it. */
   let carried = { wall: 0, processor: 0 };
   let since = readClocks();
-  // From one turn's immediates to those of the next: all that may happen between two looks at the sockets, without the time for which poll
-  // waited. The interval of `monitorEventLoopDelay` would tell that to a millisecond, and nothing of who else had the processor.
+  // Measures from the immediates of one turn to those of the next: all that may happen between two polls, without the
+  // time that poll waited. `monitorEventLoopDelay` has a resolution of a millisecond, and does not show time that
+  // other processes took.
   const look = () => {
     setImmediate(look).unref();
     const now = readClocks();
@@ -94,7 +95,7 @@ if (file !== undefined) {
     longTurns = [];
     counts = new Map();
     explanation?.write(taken.list);
-    // What the probe itself took is nobody's turn.
+    // The probe's own time belongs to no turn.
     since = readClocks();
   }, WRITE_EVERY).unref();
 }
@@ -177,7 +178,8 @@ function byLibrary(path) {
 }
 
 /**
- * Notes the longest turns, and what ran in them. Written when somebody puts down a file with the ending `.take`, which goes then.
+ * Records the longest turns, and what ran in them. Writes them when a file with the ending `.take` appears, and
+ * deletes that file.
  * @param {string} path
  */
 function explainTurns(path) {

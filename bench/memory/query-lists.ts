@@ -43,7 +43,7 @@ export function* searchPaths(size: ClusterSize, count: number): Iterable<string>
   }
 }
 
-/** Names that nobody asked for before. */
+/** Names that were never queried before. */
 export function* newNames(label: string, count: number): Iterable<string> {
   for (let index = 0; index < count; index++) yield `${label}-${index}.${EXTERNAL_ZONE} A`;
 }

@@ -64,7 +64,7 @@ export const CLUSTER_TARGETS: readonly ClusterTarget[] = [
 /** CPU a query of each turn amid changes to that of the turn in peace before it. */
 export function queryRatios({ changeRate, changeMicroseconds, peace, amid }: QueriesAmidChanges): {
   readonly all: number[];
-  /** Without what the changes take where nobody asks. */
+  /** Without the cost of the changes in an idle server. */
   readonly withoutChanges: number[];
 } {
   const pairs = amid.flatMap((turn, at) => {

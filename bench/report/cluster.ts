@@ -45,7 +45,7 @@ function changeTable(samples: readonly ChangeSample[] | undefined): string {
     return `| ${changes.toLocaleString("en-US")} at ${rate.toLocaleString("en-US")}/s, ${way} | ${cells.join(" | ")} |`;
   });
   return `
-Services and slices of 1 to 5 endpoints that are created, patched and deleted, nobody querying. CPU a change in µs, without what an idle
+Services and slices of 1 to 5 endpoints that are created, patched and deleted, without queries. CPU a change in µs, without what an idle
 process takes in the same time (with it):
 
 | changes | ${samples.map(({ name }) => name).join(" | ")} |

@@ -1,4 +1,4 @@
-/** Portolan as the quickstart starts it, with nobody asking: how soon it answers, and what it holds. */
+/** Portolan as the quickstart starts it, without queries: the time to the first answer, and its memory. */
 import { cpSync, mkdirSync, readFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { setTimeout as delay } from "node:timers/promises";
@@ -48,7 +48,7 @@ async function firstAnswer(server: RunningServer): Promise<void> {
     const reply = await ask(asked);
     // NOERROR with one answer.
     if (reply !== undefined && ((reply[3] ?? 0) & 0xf) === 0 && reply[7] === 1) return;
-    // Where nobody listens yet, the refusal comes at once.
+    // A connection to a closed port is refused at once, so the loop has to wait.
     await delay(1);
   }
   throw new Error(`the quickstart does not answer ${NAME}:\n${server.output}`);

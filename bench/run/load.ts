@@ -30,8 +30,8 @@ export interface Load<T extends LoadCounts> {
 }
 
 /**
- * Asks as fast as the server answers.
- * @param authority file of who issued the server's certificate, for QUIC
+ * Queries as fast as the server answers.
+ * @param authority the certificate file of the authority that issued the server's certificate, for QUIC
  */
 export async function runCapacityLoad(
   shape: LoadShape,

@@ -44,7 +44,7 @@ export async function measurePair(options: PairOptions, one: Side, other: Side):
   }
   const ratios: number[] = [];
   for (let pair = 0; pair < PAIRS; pair++) {
-    // Who is first changes: what gets slower or faster meanwhile is nobody's.
+    // The order alternates, so that a machine that gets slower or faster favours neither side.
     const turns = pair % 2 === 0 ? [sides[0], sides[1]] : [sides[1], sides[0]];
     const costs = new Map<RunningServer, number>();
     for (const side of turns) costs.set(side.server, await costOfTurn(side, options.ticksPerSecond));

@@ -57,7 +57,7 @@ function letters(length: number, random: () => number): string {
 const ALPHABET = "abcdefghijklmnopqrstuvwxyz0123456789";
 const CODES = Uint8Array.from(ALPHABET, (letter) => letter.charCodeAt(0));
 
-/** FNV-1a, from the end of the name to its beginning: the hash that anybody can compute. */
+/** FNV-1a, from the end of the name to its beginning: the hash that any attacker can compute. */
 const FNV_PRIME = 0x01000193;
 const FNV_BASIS = 0x811c9dc5 | 0;
 /** The lowest bits of the hash that all these names have in common: as many as there are places for remembered answers. */
@@ -66,7 +66,7 @@ const COLLIDING_MASK = 2 ** COLLIDING_BITS - 1;
 /** Letters at the front of a name that are tried out. */
 const TRIED = 3;
 
-/** Names whose hash ends in the same bits, as somebody chooses them who knows the program and not its secret numbers. */
+/** Names whose hashes end in the same bits, as an attacker picks them who has the source and not the secret seed. */
 export function* collidingNames(seed: number): Names {
   for (let number = 0; ; number++) {
     const wire = Uint8Array.from(Name.parse(`aaa${number}-${seed}.${FLOOD_ZONE}`).wire);

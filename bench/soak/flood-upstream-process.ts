@@ -29,6 +29,6 @@ udp.on("error", () => undefined);
 udp.bind(port, "127.0.0.1");
 await once(udp, "listening");
 process.on("message", () => process.send?.(counts.inUse));
-// Nobody needs it without the benchmark.
+// Ends with the benchmark.
 process.on("disconnect", () => process.exit());
 process.send?.(port);

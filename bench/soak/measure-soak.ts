@@ -154,7 +154,7 @@ const PAUSE = 10;
 /** Milliseconds after which a query is lost. */
 const PATIENCE = 1_000;
 
-/** Somebody who means no harm. */
+/** A well-behaved client. */
 class Client {
   readonly #socket: Socket;
   readonly #waiting = new Map<number, number>();

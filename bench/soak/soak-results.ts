@@ -43,7 +43,7 @@ export interface FloodSample {
   readonly answered: number;
   /** The most that was resident, round by round. */
   readonly peakMegabytes: readonly number[];
-  /** Questions for names in use that somebody else asked meanwhile. */
+  /** Queries of the well-behaved client for existing names during the flood. */
   readonly asked: number;
   /** Of these, without an answer. */
   readonly lost: number;

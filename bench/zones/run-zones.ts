@@ -130,7 +130,7 @@ async function untilLoaded(server: RunningServer, name: string): Promise<void> {
     const begun = performance.now();
     const octets = await ask({ port: server.port, transport: "udp", name, type: "A", patience: ATTEMPT });
     if (octets !== undefined && decodeMessage(octets).answer.length > 0) return;
-    // A port that nobody listens on says so at once.
+    // A closed port refuses at once.
     await new Promise((resolve) => setTimeout(resolve, Math.max(0, 20 - (performance.now() - begun))));
   }
   throw new Error(

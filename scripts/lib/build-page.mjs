@@ -31,7 +31,7 @@ for (const input of Object.keys(metafile.inputs)) {
   if (name !== undefined && !BUNDLED.includes(name))
     throw new Error(`the page has ${name} in it, whose licence is not among the notices: add it to BUNDLED`);
 }
-// The page's own settings for the compiler are of no use to anybody.
+// The page's own compiler settings are not part of the package.
 rmSync(join(dist, "console", "page", "tsconfig.json"), { force: true });
 for (const name of BUNDLED) {
   const folder = join(root, "node_modules", name);

@@ -124,7 +124,7 @@ test("takes a package without sources for current", (t) => {
   assert.equal(isBuildCurrent(makeTree(t, { "dist/cli/main.js": "" })), true);
 });
 
-test("finds files that the manifest promises and nobody made", (t) => {
+test("finds files that the manifest lists and no step wrote", (t) => {
   const root = makeTree(t, { "dist/index.js": "", "bin/portolan": "" });
   const exports = { ".": { types: "./dist/index.d.ts", default: "./dist/index.js" }, "./x": "./dist/x.js" };
   assert.deepEqual(missingFiles(root, [exports, { portolan: "bin/portolan" }]), [

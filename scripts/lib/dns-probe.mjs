@@ -48,7 +48,7 @@ export function waitForAnswer(question, signal) {
   });
 }
 
-/** As long as nobody listens, asking may fail; the next try will tell. */
+/** Until the server listens, a query may fail; the next try follows. */
 function ignore() {
   return undefined;
 }

@@ -16,7 +16,7 @@ describe("circles of imports", () => {
     assert.deepEqual(circles(graph), [["src/a.ts", "src/c.ts", "src/room/b.ts"]]);
   });
 
-  test("are none where arrows only point down, however often they meet", () => {
+  test("an acyclic graph has no cycles, however often its arrows meet", () => {
     const graph = graphOf({
       "a.ts": 'import "./b.ts"; import "./c.ts";',
       "b.ts": 'import "./d.ts";',

@@ -1,6 +1,7 @@
 /**
- * Manual pages out of the Markdown of this project. A converter of somebody else's would bring a parser for all of Markdown, and takes
- * the first heading for a name without summary, which `man -k` cannot find; our pages have few forms, and each has one here.
+ * Manual pages from the Markdown of this project. A general converter would bring a parser for all of Markdown, and
+ * takes the first heading for a name without summary, which `man -k` cannot find. Our pages have few forms, and each
+ * is handled here.
  */
 import { codeSpanText, type MarkdownBlock, parseMarkdown } from "../../src/cli/help/markdown-blocks.ts";
 

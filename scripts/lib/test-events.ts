@@ -42,5 +42,8 @@ export const EVENTS_FILE_VARIABLE = "PORTOLAN_TEST_EVENTS";
 /** The environment variable with the milliseconds that the process has to end after its last test. */
 export const ENDING_TIME_VARIABLE = "PORTOLAN_TEST_ENDING_TIME";
 
-/** The environment variable with the octets of buffers from which on the process frees those that nobody holds; `test-guard.mjs` reads it. */
+/**
+ * The environment variable with the limit, in bytes, above which a test process frees unreferenced buffers;
+ * `test-guard.mjs` reads it.
+ */
 export const MEMORY_VARIABLE = "PORTOLAN_TEST_MEMORY";

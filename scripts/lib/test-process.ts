@@ -11,7 +11,7 @@ import {
   type TestEventLine,
 } from "./test-events.ts";
 
-/** Octets of buffers from which on a process of many test files frees those that nobody holds. */
+/** A process that runs many test files frees unreferenced buffers above this many bytes. */
 const COLLECTED_ABOVE = 64 * 1024 * 1024;
 
 /** The C library gives blocks of this size back as soon as they are freed; else it keeps them in case that they are needed again. */

@@ -87,7 +87,7 @@ test("check and the start agree on every Corefile of the project", {
   for (const [place, text] of corefiles()) {
     const file = join(folder, String(places.size), "Corefile");
     mkdirSync(dirname(file));
-    // Nobody asks these servers, so none of them waits for the queries of its last seconds.
+    // No client queries these servers, so the time for late queries is not needed.
     writeFileSync(file, text.replaceAll(/lameduck \S+/g, "lameduck 0s"));
     places.set(file, place);
   }

@@ -263,7 +263,7 @@ describe("an address that cannot be had: exit code 1, and one line with address 
   test("the UDP port is taken", async (t) => {
     const taken = createSocket("udp4");
     t.after(() => taken.close());
-    // Any other may be somebody's port over TCP, which is tried first.
+    // Any other port may be in use over TCP, which is tried first.
     const port = await freePort();
     taken.bind(port, "127.0.0.1");
     await once(taken, "listening");
@@ -326,7 +326,10 @@ describe("an address that cannot be had: exit code 1, and one line with address 
     assert.deepEqual([code, output], [1, ""]);
   }
 
-  /** As root: the port below those that everybody may bind, and the words in front that make one nobody. */
+  /**
+   * As root: the port below the ports that every user may bind, and the words in front that switch to an unprivileged
+   * user.
+   */
   const firstOpenPort = Number(readFileSync("/proc/sys/net/ipv4/ip_unprivileged_port_start", "latin1"));
   const isRoot = process.getuid?.() === 0;
   const asNobody = isRoot ? ["setpriv", "--reuid=65534", "--regid=65534", "--clear-groups"] : [];
@@ -338,7 +341,7 @@ describe("an address that cannot be had: exit code 1, and one line with address 
     chmodSync(cwd, 0o755);
     const [command, ...args] = [...asNobody, process.execPath, join(projectRoot, "bin", "portolan")];
     const { code: readable } = await run(command, [...args, "-version"], { cwd });
-    if (readable !== 0) return t.skip("nobody cannot read this folder");
+    if (readable !== 0) return t.skip("an unprivileged user cannot read this folder");
     const { code, output, errors } = await run(command, args, { cwd });
     assert.match(errors, /^cannot listen on \w+ 127\.0\.0\.1:700: no right to bind[^\n]*\n$/);
     assert.deepEqual([code, output], [1, ""]);

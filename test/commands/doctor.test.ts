@@ -393,7 +393,7 @@ const ILL_DEPLOYMENT = {
   },
 };
 
-/** More than fits into the buffer of a socket that nobody reads. */
+/** Sends more than fits into the buffer of a socket without a reader. */
 async function flood(port: number): Promise<void> {
   const socket = createSocket("udp4");
   // A reply, which the server takes no notice of when it comes round to it.
@@ -465,7 +465,7 @@ describe("captures and command lines", () => {
         ? row(n, "api.example.com.", "NOERROR")
         : row(n, `api.example.com.${n % 3 === 0 ? "shop." : ""}svc.cluster.local.`, "NXDOMAIN"),
     );
-    // Whoever wrote it was stopped in the middle of a line.
+    // The writer was stopped in the middle of a line.
     const input = `${rows.map((each) => JSON.stringify(each)).join("\n")}\n{"time":1`;
     const { code, output } = await runPortolan(["doctor", "-format", "json", "-"], { input });
     const { findings, notExamined }: Diagnosis = JSON.parse(output);

@@ -77,7 +77,7 @@ describe("portolan explain with a live cluster", { concurrency: 2 }, () => {
       /asks the resolver of its node and not the cluster's: its dnsPolicy is Default\n$/,
     );
     const none = await explain(`endpoint ${api.url}`, "web", "-from", "shop/nobody");
-    assert.equal(none.errors, "-from shop/nobody: the cluster has no such pod\n");
+    assert.equal(none.errors, "-from shop/absent: the cluster has no such pod\n");
     const nowhere = await explain(`endpoint ${api.url}`, "web", "-from", "nowhere/nobody");
     assert.match(nowhere.errors, /has no such pod; nor does this Corefile select a namespace nowhere\n$/);
   });

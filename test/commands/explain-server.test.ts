@@ -191,7 +191,7 @@ describe("portolan explain -server refuses", { concurrency: 2 }, () => {
   for (const [title, server, message] of [
     ["no address", "", /needs an address/],
     ["what is no address", "web", /not an address with a port, such as 127\.0\.0\.1:8183/],
-    ["a port that is none", "127.0.0.1:65536", /not an address with a port/],
+    ["an invalid port", "127.0.0.1:65536", /not an address with a port/],
     [
       "another machine",
       "10.0.0.1:8183",

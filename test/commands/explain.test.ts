@@ -189,23 +189,19 @@ describe("portolan explain", { concurrency: 2 }, () => {
   for (const [title, args, message] of [
     ["no name", [], /explain what\? NAME is missing\n.*Usage:/s],
     [
-      "a type that is none",
+      "an invalid type",
       ["a.example.org", "AA"],
       /^AA is not a record type, such as A, AAAA, SRV or TYPE65280\n/,
     ],
-    ["a name that is none", [`${"a".repeat(64)}.org`], /is not a domain name/],
-    [
-      "a client that is none",
-      ["a.example.org", "-from", "10.0.0"],
-      /neither an IP address nor NAMESPACE\/POD\n/,
-    ],
+    ["an invalid name", [`${"a".repeat(64)}.org`], /is not a domain name/],
+    ["an invalid client", ["a.example.org", "-from", "10.0.0"], /neither an IP address nor NAMESPACE\/POD\n/],
     ["a pod that is not there", ["web", "-from", "shop/nobody"], /no such pod in the manifests; there are /],
     [
       "a listener that is not there",
       ["web", "-listener", "dns://:5"],
       /listens at dns:\/\/:53, dns:\/\/:1053\n/,
     ],
-    ["a libc that is none", ["web", "-libc", "bionic"], /unknown libc "bionic": glibc, musl/],
+    ["an unknown libc", ["web", "-libc", "bionic"], /unknown libc "bionic": glibc, musl/],
   ] as const) {
     test(`refuses ${title}`, async () => {
       const { code, output, errors } = await explainCluster(...args);

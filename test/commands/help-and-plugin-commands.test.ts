@@ -60,7 +60,7 @@ test("help fits the width of the terminal", async (t) => {
   }
 });
 
-test("help with a name that is none", async (t) => {
+test("help with an unknown name", async (t) => {
   const cwd = makeTree(t, {});
   for (const [args, message] of [
     [["cahce"], 'there is no command and no plugin "cahce"; did you mean "cache"?\n'],

@@ -11,8 +11,8 @@ import { ask } from "../support/dns-client.ts";
 import { Portolan, portolan } from "../support/portolan.ts";
 import { untilTrue } from "../support/until-true.ts";
 
-const TOKEN = "a token that nobody guesses";
-const OTHER_TOKEN = "another token that nobody guesses";
+const TOKEN = "a token that is hard to guess";
+const OTHER_TOKEN = "another token that is hard to guess";
 
 let server: Portolan;
 
@@ -172,7 +172,7 @@ test("a thousand clients that follow get a few places, and everybody else is ser
   });
 });
 
-test("hundreds that read all there is, or hang up in the middle, keep nobody from an answer", async () => {
+test("hundreds that read all there is, or hang up in the middle, keep no other client from an answer", async () => {
   const port = server.portOf("console");
   for (let count = 0; count < 200; count++) await ask(server, `q${count}.example.`);
   const all = Array.from({ length: 150 }, () => send(own(), "/api/v1/queries?rows=1000&name=none"));
@@ -186,7 +186,7 @@ test("hundreds that read all there is, or hang up in the middle, keep nobody fro
   }
   assert.equal((await ask(server, "between.example.")).rcode, 0);
   for (const { status } of await Promise.all(all)) assert.equal(status, 200);
-  // No place is held by who has gone.
+  // Clients that hung up hold no place.
   await untilTrue(async () => {
     const { status } = await send(own(), "/api/v1/explain", {}, { name: "x.example.", type: "A" });
     return status === 200;

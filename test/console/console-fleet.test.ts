@@ -124,7 +124,7 @@ for (const [title, source] of [
       await eventually(one, allPresent);
     });
 
-    test("one that hangs is away, and holds nobody up", async () => {
+    test("a hanging replica is shown as away, and delays no other", async () => {
       const [one = "", two = ""] = HOSTS;
       await eventually(one, allPresent);
       servers[1]?.program.kill("SIGSTOP");
@@ -136,7 +136,7 @@ for (const [title, source] of [
   });
 }
 
-test("one that hangs from the start holds nobody up: the others are shown first", async () => {
+test("a replica that hangs from the start delays no other: the others are shown first", async () => {
   await using api = await ApiSimulator.start();
   const [one = "", two = "", three = ""] = HOSTS;
   const list = HOSTS.map((host) => `${host}:${port}`).join(" ");
@@ -153,7 +153,7 @@ test("one that hangs from the start holds nobody up: the others are shown first"
   hanging.program.kill("SIGCONT");
 });
 
-test("another program at the place of a replica, and a place where nobody is, are told apart", async () => {
+test("the page tells a port of another program from a closed port", async () => {
   await using api = await ApiSimulator.start();
   const [one = "", two = "", three = ""] = HOSTS;
   const list = HOSTS.map((host) => `${host}:${port}`).join(" ");
@@ -167,14 +167,14 @@ test("another program at the place of a replica, and a place where nobody is, ar
   assert.ok(!stranger.program.hasEnded);
 });
 
-test("a name that nobody knows is told with its reason", async () => {
+test("an unknown name is shown with its reason", async () => {
   await using api = await ApiSimulator.start();
   const [one = ""] = HOSTS;
-  await using _only = await startReplica(api, one, `nobody.invalid:${port}`);
+  await using _only = await startReplica(api, one, `absent.invalid:${port}`);
   const { replicas } = await eventually(one, allHaveAnswered);
   assert.deepEqual(
     replicas.map(({ address, now }) => [address, now]),
-    [[`nobody.invalid:${port}`, null]],
+    [[`absent.invalid:${port}`, null]],
   );
   assert.match(replicas[0]?.problem ?? "", /ENOTFOUND|EAI_AGAIN/);
 });

@@ -1,4 +1,4 @@
-/** A session that ends while somebody reads with it, or is about to act: over the API, and in the page. */
+/** A session that ends while a client reads with it, or is about to act: over the API, and in the page. */
 import assert from "node:assert/strict";
 import { once } from "node:events";
 import { type IncomingMessage, request } from "node:http";
@@ -8,7 +8,7 @@ import { skipWithout } from "../../scripts/lib/system-tools.mjs";
 import type { SessionView } from "../../src/console/api-types.ts";
 import { Portolan } from "../support/portolan.ts";
 
-const TOKEN = "a token that nobody guesses";
+const TOKEN = "a token that is hard to guess";
 
 let open: Portolan;
 let local: Portolan;
@@ -118,7 +118,7 @@ describe("the page", { skip: skipWithout("chromium") }, () => {
     await hasFocus(page, "MAIN");
   }
 
-  /** The form and the button that were used are gone, and nobody who goes by keys is sent to the top for it. */
+  /** After the form and its button are gone, keyboard users keep their place instead of starting again at the top. */
   async function hasFocus(page: Page, tag: string): Promise<void> {
     await page.waitForFunction(`document.activeElement?.tagName === ${JSON.stringify(tag)}`);
   }

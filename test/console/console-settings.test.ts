@@ -7,7 +7,7 @@ import { ask } from "../support/dns-client.ts";
 import { Portolan } from "../support/portolan.ts";
 import { untilTrue } from "../support/until-true.ts";
 
-const TOKEN = "a token that nobody guesses";
+const TOKEN = "a token that is hard to guess";
 
 interface Answer {
   readonly status: number;
@@ -106,7 +106,7 @@ test("all queries of a client are traced for a while, on every thread", async ()
   assert.equal(traced(), count + 1);
 });
 
-test("says what is wrong, and lets nobody in without the token", async () => {
+test("says what is wrong, and lets no client in without the token", async () => {
   await using stack = new AsyncDisposableStack();
   const server = await start(stack);
   for (const [path, body, status, reason] of [

@@ -1,4 +1,7 @@
-/** The stream of finished queries while more come than anybody could look at: nothing grows, and what is left out is counted. */
+/**
+ * The stream of finished queries when more arrive than a page can show: nothing grows, and skipped queries are
+ * counted.
+ */
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { skipWithout } from "../../scripts/lib/system-tools.mjs";
@@ -70,7 +73,7 @@ test("a flood is sampled, counted in full, and takes no memory", {
   const metrics = await (await fetch(`http://127.0.0.1:${server.portOf("metrics")}/metrics`)).text();
   const counter = (name: string) =>
     Number(new RegExp(`^portolan_console_${name}_total (\\S+)$`, "m").exec(metrics)?.[1]);
-  // More come than anybody is shown.
+  // More queries arrive than are sent to any client.
   assert.ok(counter("dropped_rows") > 0);
   assert.ok(counter("missed_queries") >= 0);
   abandoned.abort();

@@ -22,7 +22,7 @@ import { schemaProblems } from "../support/json-schema.ts";
 import { Portolan, portolan, projectRoot, runPortolan } from "../support/portolan.ts";
 
 const FIXTURE = join(projectRoot, "test", "fixtures", "kubernetes");
-const TOKEN = "a token that nobody guesses";
+const TOKEN = "a token that is hard to guess";
 
 let server: Portolan;
 
@@ -333,7 +333,7 @@ describe("commands", () => {
     assert.match(output, / 127\.0\.0\.1\n/);
   });
 
-  test("end without a word when nobody reads them any more", async () => {
+  test("end silently when their last reader is gone", async () => {
     const script = `{ "$0" top -json -server "$1"; echo "code $?" >&2; } | head -c 1`;
     const program = join(projectRoot, "bin", "portolan");
     const { stdout, stderr } = await promisify(execFile)("sh", ["-c", script, program, address()]);
@@ -557,7 +557,7 @@ describe("the page", { skip: skipWithout("chromium") }, () => {
     await page.close();
   });
 
-  test("has its first figures in the document, for who may read them alone", async () => {
+  test("has its first figures in the document, for clients with read access only", async () => {
     const has = async (headers: Record<string, string>): Promise<boolean> =>
       /data-view='\{"session":.*"now":/.test((await send("/", { headers })).body);
     assert.ok(await has({}));

@@ -9,7 +9,7 @@ import { Portolan, portolan } from "../support/portolan.ts";
 import type { Program } from "../support/program.ts";
 import { untilTrue } from "../support/until-true.ts";
 
-/** Who connects in the moment of the end is accepted, and cut off. */
+/** A client that connects at the moment of the end is accepted, and cut off. */
 const GONE =
   /^-server 127\.0\.0\.1:\d+ has gone away: (nothing listens there \(.*|the connection was closed)\n$/;
 

@@ -1,4 +1,7 @@
-/** Clients of the encrypted listeners that mean no good: each costs its own connection, is counted, and shuts out nobody. */
+/**
+ * Hostile clients of the encrypted listeners: each costs its own connection, is counted, and shuts out no other
+ * client.
+ */
 import assert from "node:assert/strict";
 import { once } from "node:events";
 import { type ClientHttp2Session, connect as connectHttp2 } from "node:http2";
@@ -155,7 +158,7 @@ const handshakes = (name: string): Promise<number> =>
 
 describe("a handshake", () => {
   for (const name of ["tls", "https", "grpc"]) {
-    test(`that never comes, breaks off or is none costs its connection: ${name}://`, async () => {
+    test(`that never comes, breaks off or is invalid costs its connection: ${name}://`, async () => {
       const before = await handshakes(name);
       const connect = async (...octets: readonly Uint8Array[]): Promise<Socket> => {
         const socket = connectTcp(server.portOf(name), "127.0.0.1").on("error", () => undefined);

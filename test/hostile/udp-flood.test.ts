@@ -1,4 +1,4 @@
-/** A flood of UDP queries starves nobody: TCP, the HTTP endpoints and the watch of the cluster go on. */
+/** A flood of UDP queries starves nothing else: TCP, the HTTP endpoints and the watch of the cluster go on. */
 import assert from "node:assert/strict";
 import { describe, test } from "node:test";
 import { Rcode } from "../../src/dns/numbers.ts";

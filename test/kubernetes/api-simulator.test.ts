@@ -101,7 +101,7 @@ describe("a custom resource", () => {
   const path = "/apis/multicluster.x-k8s.io/v1alpha1/namespaces/default/serviceimports";
   const PROTOBUF = "application/vnd.kubernetes.protobuf";
 
-  it("is to be had as JSON alone", async () => {
+  it("is available as JSON only", async () => {
     await using api = await ApiSimulator.start();
     const get = (accept: string) => fetch(`${api.url}${path}`, { headers: { accept } });
     assert.equal((await get(PROTOBUF)).status, 406);

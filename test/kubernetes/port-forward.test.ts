@@ -10,7 +10,7 @@ import type { Program } from "../support/program.ts";
 import { untilTrue } from "../support/until-true.ts";
 
 const POD = "dns-7d89d9b6b8-x2x4z";
-/** Of the pod: 9 is one that nobody listens on. */
+/** Ports of the pod: 9 is closed. */
 const PORTS = { console: 8184, explain: 8183, none: 9 } as const;
 
 describe("through kubectl port-forward", { skip: skipWithoutKubectl }, () => {
@@ -85,7 +85,7 @@ describe("through kubectl port-forward", { skip: skipWithoutKubectl }, () => {
     assert.match(explain.output, /whoami/);
   });
 
-  test("a port of the pod that nobody listens on is told as such", async () => {
+  test("a closed port of the pod is reported as such", async () => {
     const { code, errors } = await runPortolan(["top", "-server", reached("none"), "-count", "1"]);
     assert.equal(code, 2);
     assert.match(errors, /^-server 127\.0\.0\.1:\d+: the connection was closed\n/);

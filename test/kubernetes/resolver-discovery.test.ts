@@ -86,7 +86,7 @@ test("nothing else of the zone leaves this server", { skip }, async () => {
   assert.equal((await dig(at("dns"), "xresolver.arpa", "SVCB")).status, "NXDOMAIN");
 });
 
-test("a block for other names refuses the question, and without the option nobody answers it", {
+test("a block for other names refuses the query, as does a server without the option", {
   skip,
 }, async () => {
   assert.equal((await dig(at("zone"), "_dns.resolver.arpa", "SVCB")).status, "REFUSED");

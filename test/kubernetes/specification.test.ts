@@ -10,7 +10,7 @@ import { Portolan, projectRoot } from "../support/portolan.ts";
 
 const fixture = join(projectRoot, "test", "fixtures", "kubernetes");
 
-/** Each group is a server block on a port of its own, as many in a program as there are ports to be had. */
+/** Each group is a server block on a port of its own, as many in a program as there are free ports. */
 const GROUPS_PER_PROGRAM = 8;
 
 const SOURCES: readonly (readonly [title: string, lines: (api: ApiSimulator) => string])[] = [

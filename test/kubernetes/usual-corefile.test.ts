@@ -177,7 +177,7 @@ describe("the usual Corefile", {
         for (const options of [[], ["+tcp"], ["+bufsize=512", "+dnssec"]]) {
           const reply = await client(server, ...words.split(" "), ...options);
           assert.equal(reply.status, status);
-          // Out of the cache a reply is nobody's own any more, as with every resolver.
+          // A cached reply is not authoritative any more, as with every resolver.
           const seen = reply.flags.filter((flag) => flag !== "aa" || !flags.includes("ra"));
           assert.deepEqual(
             seen,
@@ -402,7 +402,7 @@ const resolvers = readFileSync("/etc/resolv.conf", { encoding: "latin1" }).match
 const skip = resolvers === null && "/etc/resolv.conf names no server";
 
 test("the usual Corefile to the letter, but for the manifests", { skip }, async (t) => {
-  // Asked now and not before the other tests, during which somebody may take one.
+  // Checked now and not before the other tests, during which another process may take one.
   if ((await Promise.all(["8080", "8181", "9153"].map(isTaken))).some(Boolean)) {
     t.skip("port 8080, 8181 or 9153 is taken here");
     return;

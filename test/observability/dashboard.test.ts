@@ -107,7 +107,7 @@ describe("dashboard and alerts", () => {
     );
     await untilSynced(server);
     metrics = new Map();
-    // One of the upstreams is nobody: sooner or later each thread finds out.
+    // One of the upstreams is a closed port: sooner or later each thread finds out.
     for (let round = 0; round < 100 && !metrics.has("coredns_proxy_healthcheck_failures_total"); round++) {
       for (const name of ["a", "b", "c", "d"]) await ask(server, `${name}${round}.example.`);
       const { body } = await server.page("metrics", "/metrics");

@@ -40,7 +40,7 @@ for (const kind of ["unix", "tcp", "tls"] as const) {
 }
 `;
     await using server = await Portolan.start(corefile("identity before"));
-    // One that says nothing, which must hold up nobody.
+    // A silent client, which must not block the others.
     const silent = kind === "unix" ? connect(path) : connect(port, "127.0.0.1");
     stack.defer(() => void silent.destroy());
     silent.on("error", () => undefined);

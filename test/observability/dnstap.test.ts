@@ -123,7 +123,7 @@ test("a query that an upstream does not answer is told, and a reply has the id o
   assert.equal(idOf("FORWARDER_RESPONSE"), idOf("CLIENT_QUERY"));
 });
 
-test("a certificate that nobody vouches for is refused, and the log says so", { skip }, async () => {
+test("a certificate of an unknown authority is refused, and the log says so", { skip }, async () => {
   await using stack = new AsyncDisposableStack();
   const { certificate: cert, key } = new CertificateAuthority().issue({
     commonName: "tap",

@@ -13,7 +13,7 @@ const PASSWORD = "sésame:ouvre";
 const DIGEST = "$05$abcdefghijklmnopqrstuufh9gcQfElmjpl2Gl08TagDUV0g5N./C";
 /** Of the same password: every kind of hash, made by crypt(3). */
 const USERS = ["a", "b", "y"].map((kind) => `  user-${kind}: $2${kind}${DIGEST}`).join("\n");
-/** Nobody knows its password, and it takes a while to find that out. */
+/** No password matches this hash, and checking it is slow. */
 const SLOW = "  slow: $2y$13$abcdefghijklmnopqrstuuAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA";
 const WEB = `
 basic_auth_users:
@@ -62,7 +62,7 @@ function threads(): readonly string[] {
   return globSync(`/proc/${server.program.pid}/task/*/comm`).map((path) => readFileSync(path, "utf8").trim());
 }
 
-test("without a password nobody gets metrics, and no thread is begun", async () => {
+test("a request without a password gets no metrics, and starts no thread", async () => {
   const { status, output } = await scrape();
   assert.equal(status, 401);
   assert.match(output, /^www-authenticate: Basic\r$/im);
@@ -72,12 +72,12 @@ test("without a password nobody gets metrics, and no thread is begun", async () 
 });
 
 for (const kind of ["a", "b", "y"])
-  test(`a $2${kind}$ hash lets in who knows the password, and nobody else`, async () => {
+  test(`a $2${kind}$ hash accepts its password, and no other`, async () => {
     const first = await scrape(`user-${kind}:${PASSWORD}`);
     assert.equal(first.status, 200);
     assert.match(first.output, /^coredns_build_info/m);
     assert.equal((await scrape(`user-${kind}:${PASSWORD}`)).status, 200);
-    for (const wrong of [`user-${kind}:${PASSWORD}x`, `user-${kind}:`, `nobody:${PASSWORD}`])
+    for (const wrong of [`user-${kind}:${PASSWORD}x`, `user-${kind}:`, `absent:${PASSWORD}`])
       assert.equal((await scrape(wrong)).status, 401, wrong);
     assert.ok(threads().includes("portolan-passwo"));
   });
@@ -122,7 +122,7 @@ test("who guesses many passwords keeps neither queries nor those with a known pa
   assert.match(output, /^portolan_prometheus_refused_scrapes_total\{reason="credentials"\} \d+$/m);
 });
 
-test("users that change are taken into force, and hashes that are none are not", async () => {
+test("changed users take effect, invalid hashes do not", async () => {
   assert.equal((await scrape(`user-y:${PASSWORD}`)).status, 200);
   await change(`basic_auth_users: {later: $2y${DIGEST}}\n`);
   assert.equal((await scrape(`later:${PASSWORD}`)).status, 200);
@@ -159,14 +159,14 @@ test("requests above the rate of the file are put off, whoever asks", async () =
   await change(WEB);
 });
 
-test("no user is none that is asked for", async () => {
+test("a file without users lets no request in", async () => {
   await change("basic_auth_users:\n");
   assert.equal((await scrape()).status, 200);
   await change(WEB);
   assert.equal((await scrape()).status, 401);
 });
 
-test("check refuses hashes that are none, and tells no secret", async () => {
+test("check refuses invalid hashes, and prints no secret", async () => {
   writeFileSync(join(server.folder, "other.yml"), "basic_auth_users:\n  bob: secret\n");
   writeFileSync(
     join(server.folder, "Other"),

@@ -115,7 +115,7 @@ const OPTIONS = {
   types: ["node"],
 };
 
-describe("a project of somebody else", () => {
+describe("a third-party project", () => {
   const project = mkdtempSync(join(tmpdir(), "portolan-types-"));
   const modules = join(project, "node_modules");
   after(() => rmSync(project, { recursive: true, force: true }));

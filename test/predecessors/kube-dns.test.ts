@@ -97,7 +97,7 @@ test("kube-dns follows its ConfigMap, and loses no query", {
   assert.deepEqual(await kube.lines(KUBERNETES), [`${KUBERNETES}. 30 IN A 10.0.0.1`]);
   assert.equal((await dig(kube.server, KUBERNETES, "+tcp")).answer.length, 1);
 
-  // Somebody asks all the time.
+  // A client queries all the time.
   await using client = await UdpClient.connect(kube.server);
   let isOver = false;
   let asked = 0;

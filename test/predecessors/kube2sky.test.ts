@@ -137,7 +137,7 @@ test("kube2sky writes, follows, removes and repairs", {
   const ready = await fetch(`http://127.0.0.1:${health}/readiness`);
   assert.deepEqual([ready.status, await ready.text()], [200, "ok\n"]);
 
-  // Somebody removes a key, and puts another in.
+  // Another client of etcd removes a key, and puts another in.
   await etcd.control("del", "--prefix", "/skydns/local/cluster/svc/shop/web");
   await etcd.put({ "/skydns/local/cluster/svc/shop/db/intruder": { host: "192.0.2.66" } });
   await untilSame();

@@ -169,7 +169,7 @@ class Network implements AsyncDisposable {
   }
 }
 
-test("node-cache answers for its node, hands over, and blocks nobody when it is killed", {
+test("node-cache answers for its node, hands over, and blocks no client when it is killed", {
   skip,
 }, async () => {
   await using network = await Network.make();
@@ -217,7 +217,7 @@ test("node-cache answers for its node, hands over, and blocks nobody when it is 
   const hits = await node.run("curl", "-s", "http://127.0.0.1:9253/metrics");
   assert.match(hits, /coredns_cache_hits_total\{.*type="success".*\} [1-9]/);
 
-  // The next instance answers beside the first, and takes over. Nobody else answers on the address of the node's own.
+  // The next instance answers beside the first, and takes over. No other server answers on the node's own address.
   const finishLocal = await network.asking(LOCAL);
   const second = await network.start();
   await untilTrue(async () => /node\d/.test(second.output));
@@ -229,7 +229,7 @@ test("node-cache answers for its node, hands over, and blocks nobody when it is 
     assert.equal(lost, 0, `of ${asked}\n${first.errors}${second.errors}`);
   }
 
-  // Killed: nobody renews, and the cluster is asked again.
+  // Killed: no instance renews, and the cluster's server is queried again.
   second.kill("SIGKILL");
   await second.ended;
   await untilTrue(async () => (await network.ask(SERVICE)).includes("10.0.0.10"), 45_000);

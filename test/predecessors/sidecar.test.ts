@@ -18,7 +18,7 @@ async function page(
     const found = response && { status: response.status, body: await response.text() };
     if (found !== undefined && (wanted(found.status, found.body) || performance.now() > deadline))
       return found;
-    if (performance.now() > deadline) throw new Error(`nobody answers at ${url}`);
+    if (performance.now() > deadline) throw new Error(`no answer from ${url}`);
     await new Promise((resolve) => setTimeout(resolve, 20));
   }
 }
@@ -109,7 +109,7 @@ test("exechealthz runs its commands, and says how they went", async () => {
   assert.equal((await program.ended).code, 0);
 });
 
-test("exechealthz: a result that is too old is none", async () => {
+test("exechealthz: a result that is too old does not count", async () => {
   const port = await freePort();
   await using program = portolan(["exechealthz", "-cmd=sleep 30", "-latency=1ms", `-port=${port}`]);
   const old = await page(`http://127.0.0.1:${port}/healthz`, (status) => status === 503);

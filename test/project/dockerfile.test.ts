@@ -122,7 +122,7 @@ describe("the packages of back ends", () => {
     assert.deepEqual((await add()).made, manifest);
   });
 
-  test("are refused where there is none", async () => {
+  test("are refused by an image without the files", async () => {
     const { code, errors, made } = await add("route53", "etcd");
     assert.deepEqual(
       [code, errors],

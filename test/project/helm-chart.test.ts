@@ -62,7 +62,7 @@ describe("values of the chart", () => {
     ],
     ["a server block without zones", { servers: [{ plugins: [] }] }, "values.servers[0].zones is missing"],
     [
-      "a scheme that is none",
+      "an invalid scheme",
       { servers: [{ zones: [{ zone: ".", scheme: "tcp://" }], plugins: [] }] },
       "is none of",
     ],
@@ -73,9 +73,9 @@ describe("values of the chart", () => {
       { service: { create: true, name: "a", clusterIP: "dns" } },
       "does not match",
     ],
-    ["a port that is none", { networkPolicy: { enabled: true, apiPorts: [65536] } }, "is above 65535"],
+    ["an invalid port", { networkPolicy: { enabled: true, apiPorts: [65536] } }, "is above 65535"],
     ["a label that is no text", { podLabels: { tier: 1 } }, "values.podLabels.tier is no string"],
-    ["a share that is none", { updateStrategy: { maxSurge: "a quarter" } }, "does not match"],
+    ["an invalid share", { updateStrategy: { maxSurge: "a quarter" } }, "does not match"],
   ] as const) {
     test(`are refused with ${what}`, () => {
       const problems = schemaProblems(schema, { ...defaultValues(), ...values });
@@ -154,7 +154,7 @@ describe("values of the chart", () => {
     assert.deepEqual(at(container, "env"), values.env);
   });
 
-  test("open further ports for whoever may ask", () => {
+  test("open further ports for clients that may query", () => {
     const port = { name: "dns-over-tls", port: 853, protocol: "TCP" };
     const objects = chartObjects({
       extraPorts: [{ name: port.name, port: port.port }],

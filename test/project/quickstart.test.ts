@@ -41,7 +41,7 @@ const KINDS: readonly (readonly [
   ["two families, the other one", "checkout.shop.svc A", "NOERROR", ["checkout.shop.svc A 10.96.10.23"]],
   ["IPv6 alone, asked for IPv4", "search.shop.svc A", "NOERROR", []],
   ["a load balancer", "gateway.shop.svc A", "NOERROR", ["gateway.shop.svc A 10.96.10.21"]],
-  ["nobody behind it", "returns.shop.svc A", "NOERROR", ["returns.shop.svc A 10.96.10.25"]],
+  ["no endpoints", "returns.shop.svc A", "NOERROR", ["returns.shop.svc A 10.96.10.25"]],
   [
     "a pod of a Service",
     "10-244-1-20.storefront.shop.svc A",

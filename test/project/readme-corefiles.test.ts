@@ -93,7 +93,7 @@ function withKeys(corefile: string): string {
   });
 }
 
-/** Nobody is where examples point to. Whether something says so at once is a matter of the network, and of the moment. */
+/** No server is at the addresses of the examples. Whether the network reports that at once depends on the machine. */
 const NOBODY_THERE =
   /^\[ERROR\] plugin\/(?:secondary: Failed to transfer \S+ from "\S*192\.0\.2\.|dnstap: No connection to dnstap endpoint )/;
 
@@ -125,7 +125,7 @@ async function start(page: string, corefile: string): Promise<void> {
   );
 }
 
-/** Nobody but this machine shall reach what an example serves: blocks without `bind` get one. */
+/** Only this machine shall reach what an example serves: blocks without `bind` get one. */
 function onLoopback(corefile: string): string {
   const { corefile: tree } = parseCorefile(corefile, { file: "Corefile", host: nodeHost, directives: [] });
   const lines = corefile.split("\n");

@@ -35,7 +35,7 @@ async function runInto(
 ): Promise<{ readonly code: unknown; readonly signal: unknown; readonly errors: string }> {
   const [node = "", ...words] = portolanWords(...args);
   const child = spawn(node, words, { cwd, stdio: ["ignore", output === "closed" ? "pipe" : output, "pipe"] });
-  // Nobody holds the end to read from before the program has loaded its first module.
+  // The read end is closed before the program has loaded its first module.
   child.stdout?.destroy();
   let errors = "";
   child.stderr?.setEncoding("utf8").on("data", (text: string) => {

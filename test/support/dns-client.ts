@@ -57,7 +57,7 @@ export class UdpClient implements AsyncDisposable {
       this.#arrived.push(octets);
       this.#socket.emit("arrived");
     });
-    // The kernel tells that nobody listens there. What was sent is lost, what is sent later may arrive.
+    // The kernel reports a closed port. That query is lost; later ones may arrive.
     this.#socket.on("error", () => undefined);
   }
 

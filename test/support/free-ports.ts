@@ -1,4 +1,4 @@
-/** Ports that nobody uses, for programs that have to be told their port. */
+/** Free ports for programs that need their port in advance. */
 import { createSocket } from "node:dgram";
 import { once } from "node:events";
 import { createServer } from "node:net";
@@ -11,7 +11,7 @@ const SHARES = 16;
 /** A port that is free for UDP and TCP on all addresses, at this moment. */
 export async function freePort(): Promise<number> {
   for (let attempt = 0; attempt < 100; attempt++) {
-    // Test files that run beside this one mostly look elsewhere: a port is free until somebody else has found it, too.
+    // Test files that run in parallel mostly look elsewhere: a port stays free only until another file finds it.
     const share = Math.floor((HIGHEST - LOWEST) / SHARES);
     const port = LOWEST + (process.pid % SHARES) * share + Math.floor(Math.random() * share);
     if (given.has(port)) continue;

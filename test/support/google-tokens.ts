@@ -18,7 +18,7 @@ const HOST = "oauth2.googleapis.com";
 export class GoogleTokens {
   /** PEM: who vouches for the token service. */
   readonly authority: string;
-  /** Who asked for tokens: the issuers of their assertions. */
+  /** The issuers of the assertions that were exchanged for tokens. */
   readonly users: string[] = [];
   readonly #tunnels: Duplex[] = [];
   readonly #service: SecuredServer;

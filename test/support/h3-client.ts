@@ -26,7 +26,7 @@ export function h3Frame(type: number, payload: Uint8Array): Buffer {
   return Buffer.concat([head, payload]);
 }
 
-/** Fields of a request: GET (17) or POST (20), https, the path, an authority, and one that nobody has heard of. */
+/** Fields of a request: GET (17) or POST (20), https, the path, an authority, and an unknown one. */
 export function requestFields(
   method: "GET" | "POST" | "PUT",
   path: string,

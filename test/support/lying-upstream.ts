@@ -175,7 +175,7 @@ export const OVER_UDP: Readonly<Record<string, Liar>> = {
   },
   silent: { does: "says nothing", script: () => undefined, outcome: "SERVFAIL" },
   late: {
-    does: "answers when nobody waits any more",
+    does: "answers after the client gave up",
     script: (asked) => {
       lateAnswers.push(setTimeout(() => asked.send(say(asked, LIE)), 2_500));
     },

@@ -1,7 +1,7 @@
 /** Reading what a server counts. */
 import type { Portolan } from "./portolan.ts";
 
-/** The sum of all samples of a family whose labels match; 0 where there is none. Asks the port called `metrics`. */
+/** The sum of all samples of a family whose labels match; 0 without any. Scrapes the port called `metrics`. */
 export async function counted(server: Portolan, name: string, labels = /^/): Promise<number> {
   const { body } = await server.page("metrics", "/metrics");
   let sum = 0;

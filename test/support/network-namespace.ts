@@ -8,7 +8,7 @@ export class NetworkNamespace implements AsyncDisposable {
     this.#holder = holder;
   }
 
-  /** @returns why there can be none on this machine */
+  /** @returns why this machine cannot make one */
   static async whyNot(): Promise<string | undefined> {
     for (const words of [
       ["unshare", "--map-root-user", "--net", "true"],

@@ -60,7 +60,7 @@ export class Program implements AsyncDisposable {
     if (running.size === 1) process.once("exit", killAll);
     const closed = once(child, "close");
     this.ended = closed.then(() => this.#onEnded());
-    // Whoever asks for the ending gets the error of a command that cannot be started.
+    // A caller that awaits the end gets the error of a command that cannot be started.
     this.ended.catch(() => this.#onEnded());
   }
 

@@ -34,7 +34,7 @@ export class Route53Server {
   isCircle = false;
   /** Milliseconds that its clock is ahead. */
   clockOffset = 0;
-  /** Who listed, by key. */
+  /** The users that listed records, by access key. */
   readonly users: string[] = [];
   /** Requests to list. */
   count = 0;

@@ -3,7 +3,7 @@ import { fileURLToPath } from "node:url";
 import type { Server } from "./dns-client.ts";
 import { Program } from "./program.ts";
 
-/** Names that are at hand; no DNS messages; or names that nobody has asked for before. */
+/** Names that the server has; no DNS messages; or names that were never queried before. */
 export type FloodKind = "answerable" | "rubbish" | "unknown";
 
 const SENDER = fileURLToPath(new URL("udp-flood-sender.ts", import.meta.url));

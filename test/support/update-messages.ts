@@ -223,9 +223,9 @@ export async function outcomeOf(
 ): Promise<UpdateOutcome> {
   const before = await recordsOf(server, zone);
   const reply = await exchange(server, octetsOf(row, zone), patience);
-  // CoreDNS takes some records that nobody can read.
+  // CoreDNS accepts some records that cannot be read.
   const after = await recordsOf(server, zone).catch((error: unknown) => {
-    if (error instanceof WireError) return ["a record that nobody can read"];
+    if (error instanceof WireError) return ["an unreadable record"];
     throw error;
   });
   const went = before.filter((line) => !after.includes(line)).map((line) => `-${line}`);

@@ -56,7 +56,7 @@ export async function untilAddress(port: number, address: string, describe: () =
   }
 }
 
-/** One sample of a server's metrics, 0 where there is none. */
+/** One sample of a server's metrics, 0 if it is absent. */
 export function sampleOf(metrics: string, sample: string): number {
   const line = metrics.split("\n").find((each) => each.startsWith(`${sample} `));
   return line === undefined ? 0 : Number(line.slice(sample.length + 1));

@@ -24,7 +24,7 @@ export interface PeerTls {
   readonly port: number;
   readonly certificate: string;
   readonly key: string;
-  /** Who signed the other side's certificate, and the name in it. */
+  /** The authority that signed the other side's certificate, and the name in that certificate. */
   readonly authority: string;
   readonly name: string;
 }

@@ -192,7 +192,7 @@ test("a certificate is renewed when its authority wants it, and stays in force w
   await using server = await start({ challengePort, ca: advice.url, root: pebble.root });
   await server.waitForLog(IN_FORCE);
   const first = await shown(server, "dns.example.org");
-  // Three seconds old at the least, as it is good for a minute.
+  // At least three seconds old, as it is good for a minute.
   await untilTrue(async () => server.log.split("is in force").length >= 3);
   const second = await shown(server, "dns.example.org");
   assert.notEqual(second?.serialNumber, first?.serialNumber);

@@ -1,4 +1,4 @@
-/** A port changes hands between all addresses and one of them in a reload (`bind`, `health`), and nobody is turned away meanwhile. */
+/** A reload moves a port between all addresses and one of them (`bind`, `health`), and turns no client away. */
 import assert from "node:assert/strict";
 import { get } from "node:http";
 import { test } from "node:test";
@@ -71,14 +71,14 @@ test("no query and no probe is lost over every change of addresses", async () =>
   }
   await askers.stop();
   assert.deepEqual(askers.lost, []);
-  // `bind` really binds: the other addresses are nobody's any more.
+  // `bind` really binds: the other addresses are free again.
   const elsewhere = { address: "127.0.0.2", port: server.port };
   await assert.rejects(TcpClient.connect(elsewhere), /ECONNREFUSED/);
   assert.equal(await exchangeUdp(elsewhere, queryOctets("example."), 200), undefined);
   assert.ok(askers.asked > 30, `${askers.asked} questions`);
 });
 
-test("a port that another program has is refused still, and after the change nobody else is let in", async () => {
+test("a port that another program has is refused still, and after the change no other program can bind it", async () => {
   await using server = await Portolan.start(corefile("", ""));
   assert.match(await server.reload(corefile("bind 127.0.0.1", "127.0.0.1")), /Reloading complete/);
   // A second server on the same port, as an operator starts it by mistake.

@@ -1,4 +1,7 @@
-/** Who is let in by encrypted listeners: client certificates in all five modes, and clients behind a proxy that says who they are. */
+/**
+ * Client authentication of encrypted listeners: client certificates in all five modes, and clients behind a proxy
+ * that passes their identity on.
+ */
 import assert from "node:assert/strict";
 import { once } from "node:events";
 import { type ClientHttp2Session, connect as connectHttp2 } from "node:http2";
@@ -21,7 +24,7 @@ const clients = {
 };
 type ClientName = keyof typeof clients;
 
-/** Who is answered in which mode. */
+/** The clients that are answered in each mode. */
 const MODES = {
   nocert: ["nobody", "stranger", "known"],
   request: ["nobody", "stranger", "known"],

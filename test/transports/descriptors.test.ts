@@ -27,7 +27,7 @@ for (const [way, env] of [
   ["by the datagram", { PORTOLAN_UDP: "dgram" }],
 ] as const) {
   describe(`with ${DESCRIPTORS} descriptors and UDP ${way}`, () => {
-    test("silent connections cost nobody else an answer, a probe or a file", { skip }, async () => {
+    test("silent connections cost no other client an answer, a probe or a file", { skip }, async () => {
       const portOf = await namedPorts();
       const folder = mkdtempSync(join(tmpdir(), "portolan-"));
       const [port, other, health] = [portOf("dns"), portOf("other"), portOf("health")];

@@ -156,7 +156,7 @@ quic://.:${portOf("patient")} {
       call.open(octets, isLast, uni);
       const { by, code } = await call.closed;
       assert.deepEqual({ by, code }, { by: "peer", code: PROTOCOL_ERROR });
-      assert.ok(await other.ask(QUERY), "another connection is none the worse");
+      assert.ok(await other.ask(QUERY), "another connection still works");
       other.connection.close(0);
     });
   }
@@ -207,7 +207,7 @@ quic://.:${portOf("patient")} {
     for (const { connection } of [...calls, call]) connection.close(0);
   });
 
-  test("outlives rubbish, and handshakes that nobody goes on with", async () => {
+  test("outlives rubbish, and abandoned handshakes", async () => {
     const socket = createSocket("udp4").bind(0, "127.0.0.1");
     await once(socket, "listening");
     const initial = Buffer.alloc(1200);

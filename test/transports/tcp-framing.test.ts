@@ -1,4 +1,4 @@
-/** Clients that abuse a TCP connection: they wait in vain, or are hung up on, and nobody else notices. */
+/** Clients that abuse a TCP connection wait in vain or are hung up on; no other client notices. */
 import assert from "node:assert/strict";
 import { once } from "node:events";
 import { existsSync, readFileSync } from "node:fs";

@@ -86,7 +86,7 @@ async function checkWhatIsAtHand(
   assert.equal((await server.page("health", "/health")).status, 200);
 }
 
-/** Once the upstream is back and what they swallowed has timed out, names that nobody knows yet are answered. */
+/** Once the upstream is back and the swallowed queries have timed out, new names are answered. */
 async function checkRecovery(server: Portolan): Promise<void> {
   const deadline = performance.now() + PATIENCE;
   for (let attempt = 0; ; attempt++) {
@@ -172,7 +172,7 @@ for (const [way, env] of [
           assert.ok(performance.now() < deadline, `${shed} given up only`);
         }
       }
-      t.diagnostic(`${Math.round(mostMemory / 2 ** 20)} MiB at the most`);
+      t.diagnostic(`${Math.round(mostMemory / 2 ** 20)} MiB at most`);
       assert.ok(mostMemory < 512 * 2 ** 20, `${mostMemory} octets`);
       upstream.script = HONEST;
       upstream.asked.length = 0;

@@ -46,7 +46,7 @@ ask();`;
 
 const skip =
   (await NetworkNamespace.whyNot()) ??
-  ((await linuxSockets()) instanceof NoForeignFunctions ? "koffi is not to be had here" : undefined) ??
+  ((await linuxSockets()) instanceof NoForeignFunctions ? "koffi is not available" : undefined) ??
   (await whyNoFilter()) ??
   false;
 

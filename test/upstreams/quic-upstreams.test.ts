@@ -89,7 +89,7 @@ other.test:${port("dns")} {
     assert.equal(await misses(), before);
   });
 
-  test("answers NOTIMP to queries for zone transfers, asks nobody, and goes on", async () => {
+  test("answers NOTIMP to queries for zone transfers, sends nothing upstream, and goes on", async () => {
     const requests = (): Promise<number> =>
       counted(server, "coredns_proxy_request_duration_seconds_count", /./);
     const before = await requests();
@@ -109,7 +109,7 @@ other.test:${port("dns")} {
       }
     }
     assert.equal(await requests(), before);
-    // However often: the upstream is none the worse.
+    // However often: the upstream still works.
     assert.equal((await dig(server, "www.logged.test")).status, "NXDOMAIN");
   });
 

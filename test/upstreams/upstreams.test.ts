@@ -10,7 +10,7 @@ import { Peer } from "../support/peers.ts";
 import { Portolan } from "../support/portolan.ts";
 
 describe("several upstreams", () => {
-  /** Runs with upstreams of these scripts, and one more at the end where nobody listens if `dead` is given. */
+  /** Runs with upstreams of these scripts, and with a closed port as the last upstream if `dead` is given. */
   async function withUpstreams(
     scripts: readonly Script[],
     options: readonly string[],

@@ -152,7 +152,7 @@ const LINES: Readonly<Record<string, Line>> = {
   "kubernetes snapshot": {
     line: (path) => `kubernetes cluster.local {\n ${API}\n snapshot ${path}\n}`,
     refused: [],
-    // At the very first start there is none.
+    // At the very first start the file is missing.
     logged: without(ALL, "missing"),
   },
 };

@@ -211,7 +211,7 @@ suite("compact denial", { skip: skipWithout("dig", "dnssec-keygen") }, () => {
         }
       }
       assert.match((await ask("www.example.org", "TYPE128")).said, /^FORMERR/);
-      // Who forwards knows of CO what its upstream said, and what is kept says the same.
+      // The forwarder knows the CO bit from the upstream's answer, and a cached answer has the same bit.
       for (const round of ["forwarded", "cached"]) {
         for (const [words, expected] of [
           ["nope.example.org +dnssec +coflag", "NXDOMAIN do co"],

@@ -188,7 +188,7 @@ suite("etcd", { skip }, () => {
     await until(server, "www.inner.example.org", "A", ["www.inner.example.org. 0 IN A 192.0.2.53"]);
     await until(server, "www.outer.test", "A", ["www.outer.test. 0 IN A 192.0.2.53"]);
     assert.equal((await server.ask({ name: "www.named.test" })).rcode, 2);
-    // A query that was sent on already is not sent on again: nobody answers it.
+    // A query that was passed on already is not passed on again: it gets no answer.
     const guarded = encodeMessage(
       makeQuery(
         { name: Name.parse("www.outer.test."), type: 1, class: 1 },

@@ -24,7 +24,7 @@ for (const name of zonePeerNames) {
   const skip = skipWithoutZonePeer(name);
 
   test(
-    `${name} with a key takes a zone, and its changes after a signed NOTIFY; without the key nobody does`,
+    `${name} with a key takes a zone, and its changes after a signed NOTIFY; without the key none does`,
     { skip },
     () =>
       withFolder(async (folder) => {

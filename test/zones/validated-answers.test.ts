@@ -112,7 +112,7 @@ interface Mode {
   readonly directives: (folder: string, key: string) => string;
   /** Whether names that do not exist are NXDOMAIN. */
   readonly denies: boolean;
-  /** Has the zone signed by others. */
+  /** The options of the signer, where others than the default sign the zone. */
   readonly signer?: readonly string[];
   readonly waitsForFile?: boolean;
 }

@@ -99,7 +99,7 @@ class Questions {
       const query = makeTestQuery({ name, type, edns, resolve: undefined } as never, 0, (inner) =>
         inner.fail(),
       );
-      // Who wrote the end of an answer first decides which of two ways it is compressed in.
+      // The first writer of the end of an answer decides which of two compressed forms it has.
       zone.tails.fill(undefined);
       const shown = show(this.#answers.answer(zone, query) as Outcome);
       into.set(`${name} ${type} ${edns.dnssecOk}`, shown);
@@ -136,7 +136,7 @@ for (const signing of ["plain", "nsec", "nsec3"] as const) {
         const zone = await zoneOf(before);
         const questions = new Questions([...one.questions.slice(0, 75), ...two.questions.slice(0, 75)]);
         const change = changeOf(before, after, 1);
-        // A copy that nobody looks at, changed record by record.
+        // A copy without readers, changed record by record.
         const model = await zone.copy(withoutRest);
         await applyChange(model, change, withoutRest);
         await model.order();
@@ -177,7 +177,7 @@ for (const signing of ["plain", "nsec", "nsec3"] as const) {
         await lying.undo(pause);
         isWhole("before");
 
-        // Somebody copies the zone meanwhile.
+        // The zone is copied during the change.
         const transfer = copyOfZone(zone).records()[Symbol.iterator]();
         const copied = [formatRecord(soaRecord(zone))];
         const copy = (most: number): void => {

@@ -5,7 +5,7 @@ import { describe, test } from "node:test";
 import { Access } from "./access.ts";
 import { RequestError } from "./request-error.ts";
 
-const TOKEN = "a token that nobody guesses";
+const TOKEN = "a token that is hard to guess";
 const HOUR = 3_600_000;
 
 interface Headers {

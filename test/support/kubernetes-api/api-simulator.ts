@@ -62,9 +62,9 @@ export class ApiSimulator implements AsyncDisposable {
   readonly faults = new FaultRules();
   /** Every request so far, refused ones included. */
   readonly requests: RequestFacts[] = [];
-  /** Who may come in at all. Default everybody. */
+  /** Authenticates a caller. Default: every caller. */
   admits: (caller: Caller) => boolean = () => true;
-  /** Who may do what. Default everything. */
+  /** Authorizes a request. Default: every request. */
   permits: (request: RequestFacts) => boolean = () => true;
   readonly #options: ApiSimulatorOptions;
   readonly #types: readonly ResourceType[];

@@ -12,7 +12,7 @@ const CONTENT_TYPES: Readonly<Record<Format, string>> = {
   protobuf: "application/vnd.kubernetes.protobuf",
 };
 
-/** The first form of an Accept header that objects of a type are to be had in. @throws ApiError where there is none */
+/** The first form of an Accept header that a type of objects is available in. @throws ApiError without one */
 export function negotiateFor(
   { isCustom = false }: ResourceType,
   accept: string | undefined,
@@ -28,7 +28,7 @@ export function negotiateFor(
   return negotiate(accept, servesProtobuf && !isCustom);
 }
 
-/** The first form of an Accept header that is to be had. */
+/** The first available form of an Accept header. */
 export function negotiate(accept: string | undefined, servesProtobuf: boolean): Format {
   for (const range of (accept ?? "").split(",")) {
     const [type, ...parameters] = range.split(";").map((part) => part.trim());

@@ -51,7 +51,7 @@ export class Exchange {
     else this.#closeCallbacks.push(callback);
   }
 
-  /** From now on nothing gets through, in either direction, and nobody is told. */
+  /** Drops everything from now on, in both directions, without an error. */
   freeze(): void {
     this.#frozen = true;
   }

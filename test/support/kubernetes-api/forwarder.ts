@@ -1,4 +1,6 @@
-/** A hop between a client and a server that may lose its memory, as a firewall does: what comes is swallowed, and nobody is told. */
+/**
+ * A hop between a client and a server that may lose its state, as a firewall does: it drops packets without an error.
+ */
 import { once } from "node:events";
 import { connect, createServer, type Server, type Socket } from "node:net";
 

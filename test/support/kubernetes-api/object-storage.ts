@@ -124,7 +124,7 @@ export class ObjectStorage {
   /** Forgets how things came to be as they are. */
   compact(): void {
     this.#changes = [];
-    // Somebody who has seen everything so far may go on.
+    // A watcher that has seen every revision may go on.
     this.#compacted = this.#revision;
   }
 

@@ -66,7 +66,7 @@ export function verbOf(
 export class ResourceRequests {
   readonly #storage: ObjectStorage;
   readonly #options: ResourceOptions;
-  /** Lists that somebody is still reading page by page, by revision and resource. */
+  /** Lists that a client is still reading page by page, by revision and resource. */
   readonly #snapshots = new Map<string, Snapshot>();
 
   constructor(storage: ObjectStorage, options: ResourceOptions) {

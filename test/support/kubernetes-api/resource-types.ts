@@ -50,7 +50,7 @@ export const RESOURCE_TYPES: readonly ResourceType[] = [
     column("Status", (object) => text(object, "status", "phase")),
     column("IP", (object) => text(object, "status", "podIP") || "<none>"),
   ]),
-  // Nobody asks for these in protobuf.
+  // No client requests these in protobuf.
   { ...type("", "v1", "nodes", "Node", ["no"], false, []), isCustom: true },
   { ...type("", "v1", "configmaps", "ConfigMap", ["cm"], true, []), isCustom: true },
   type("", "v1", "endpoints", "Endpoints", ["ep"], true, []),

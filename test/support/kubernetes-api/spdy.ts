@@ -6,7 +6,7 @@ import { Duplex } from "node:stream";
 import { constants, createDeflate, createInflate, type Deflate, type Inflate } from "node:zlib";
 
 type Headers = ReadonlyMap<string, string>;
-/** Who opens a stream says by its headers what it is for. */
+/** Called for each new stream. Its headers tell the purpose. */
 type StreamReceiver = (stream: SpdyStream, headers: Headers) => void;
 
 const VERSION = 3;

@@ -1,4 +1,4 @@
-/** The answer to a watch: events as they happen, bookmarks in between, until somebody ends it. */
+/** The answer to a watch: events as they happen, bookmarks in between, until one side ends it. */
 import { ApiError } from "./api-error.ts";
 import { contentType, encodeEvent, type Format } from "./encoding.ts";
 import type { Exchange } from "./exchange.ts";
@@ -92,7 +92,7 @@ function follow(exchange: Exchange, options: WatchOptions): void {
   });
 }
 
-/** What a change is to somebody who sees only what the selection leaves. */
+/** The event that a change is for a watcher that sees only the selection. */
 function eventOf(change: Change, type: ResourceType, selects: Selection): [string, ApiObject] | undefined {
   const { revision, before, after } = change;
   const saw = before !== undefined && selects(before);
