@@ -7,7 +7,7 @@ process.on("SIGUSR1", () => {
 const { chmodSync, lstatSync, mkdirSync, renameSync, rmSync, writeFileSync } = require("node:fs");
 const { createRequire } = require("node:module");
 const { tmpdir } = require("node:os");
-const { dirname, join } = require("node:path");
+const path = require("node:path");
 const sea = require("node:sea");
 
 const program = findProgram(sea.getAsset("digest", "utf8"));
@@ -18,7 +18,7 @@ else load("portolan");
 
 /** @param {string} name of a file beside the launcher */
 function load(name) {
-  const file = join(program, "bin", name);
+  const file = path.join(program, "bin", name);
   return createRequire(file)(file);
 }
 
@@ -31,7 +31,7 @@ function findProgram(digest) {
   const tried = [];
   for (const folder of cacheFolders()) {
     try {
-      const found = join(folder, digest);
+      const found = path.join(folder, digest);
       if (!isPrivateFolder(folder) || !isPrivateFolder(found)) unpackTo(folder, found);
       return found;
     } catch (error) {
@@ -48,11 +48,11 @@ function cacheFolders() {
   const { CACHE_DIRECTORY, XDG_CACHE_HOME, HOME } = process.env;
   const own = `portolan-${process.getuid?.() ?? 0}`;
   return [
-    ...(CACHE_DIRECTORY ? [join(CACHE_DIRECTORY, "program")] : []),
-    ...(XDG_CACHE_HOME ? [join(XDG_CACHE_HOME, "portolan")] : []),
-    ...(HOME && HOME !== "/" ? [join(HOME, ".cache", "portolan")] : []),
-    join("/dev/shm", own),
-    join(tmpdir(), own),
+    ...(CACHE_DIRECTORY ? [path.join(CACHE_DIRECTORY, "program")] : []),
+    ...(XDG_CACHE_HOME ? [path.join(XDG_CACHE_HOME, "portolan")] : []),
+    ...(HOME && HOME !== "/" ? [path.join(HOME, ".cache", "portolan")] : []),
+    path.join("/dev/shm", own),
+    path.join(tmpdir(), own),
   ];
 }
 
@@ -79,9 +79,9 @@ function unpackTo(folder, target) {
   rmSync(work, { recursive: true, force: true });
   mkdirSync(work, { mode: 0o700 });
   try {
-    for (const [path, octets, isProgram] of packedFiles()) {
-      const file = join(work, path);
-      mkdirSync(dirname(file), { recursive: true });
+    for (const [name, octets, isProgram] of packedFiles()) {
+      const file = path.join(work, name);
+      mkdirSync(path.dirname(file), { recursive: true });
       writeFileSync(file, octets);
       if (isProgram) chmodSync(file, 0o755);
     }
@@ -95,17 +95,17 @@ function unpackTo(folder, target) {
 
 /**
  * Out of the asset: four octets with the length of a table, the table in JSON, and the files one after the other.
- * @returns {Generator<[path: string, octets: Buffer, isProgram: boolean]>}
+ * @returns {Generator<[name: string, octets: Buffer, isProgram: boolean]>}
  */
 function* packedFiles() {
   const { zstdDecompressSync } = require("node:zlib");
   const all = zstdDecompressSync(Buffer.from(sea.getRawAsset("program")));
   const start = 4 + all.readUInt32BE(0);
-  /** @type {[path: string, length: number, isProgram: boolean][]} */
+  /** @type {[name: string, length: number, isProgram: boolean][]} */
   const table = JSON.parse(all.toString("utf8", 4, start));
   let at = start;
-  for (const [path, length, isProgram] of table) {
-    yield [path, all.subarray(at, at + length), isProgram];
+  for (const [name, length, isProgram] of table) {
+    yield [name, all.subarray(at, at + length), isProgram];
     at += length;
   }
 }
