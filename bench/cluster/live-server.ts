@@ -94,12 +94,15 @@ export class LiveServer {
     return RunningServer.startMeasured(server.name, plan, { folder: this.#folder, port: this.#ports.port });
   }
 
-  /** @throws Error with what it printed, where it does not */
-  async becomesReady(server: RunningServer): Promise<void> {
+  /**
+   * @param lookEvery milliseconds between two looks, each of which takes time of the server
+   * @throws Error with what it printed, where it does not
+   */
+  async becomesReady(server: RunningServer, lookEvery = 5): Promise<void> {
     for (const deadline = performance.now() + START_PATIENCE; performance.now() < deadline; ) {
       server.assertRunning();
       if (await isReady(this.#ports.readyPort)) return;
-      await delay(5);
+      await delay(lookEvery);
     }
     throw new Error(`${server.kind.name} does not become ready:\n${server.output}`);
   }

@@ -112,10 +112,12 @@ export class ShownCluster {
   /** From now on follows what happens in the cluster, and tells followers of it. */
   start(): void {
     const { store, imports } = this.cluster;
+    // The names of what changed are for plugins that keep answers, such as `cache`. A block without one needs none.
+    const areKept = this.#site.block.plugins().some(({ instance }) => instance.forget !== undefined);
     this.#ends.push(
       store.subscribe((change) => {
         this.#handler.forgetAnswers(change);
-        this.#touched.add(change);
+        if (areKept) this.#touched.add(change);
       }),
     );
     this.#multicluster?.start();
