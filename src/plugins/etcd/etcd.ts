@@ -87,7 +87,7 @@ export class Etcd implements PluginInstance {
       minLease: config["min-lease-ttl"],
       maxLease: config["max-lease-ttl"],
     };
-    site.changingNames.addZones(config.zones.zones);
+    site.changingNames.addZones(config.zones.zones, { tellsOfAdditions: false });
     this.#metrics = new EtcdMetrics(site.metrics, config.zones);
     this.#changedAt = seconds(site.clock.wallTime());
     const [first] = config.zones.zones;
@@ -305,10 +305,11 @@ export class Etcd implements PluginInstance {
     const name = nameOfKey(this.#prefix, key);
     const zone = name === undefined ? undefined : this.#config.zones.match(name);
     if (name === undefined || zone === undefined) return;
-    // What stands below a name is shown at the name; that of the zone's apex grows old by itself, unless it is meant.
-    const parent = name.parent ?? name;
-    const isOfApex = parent.labelCount === zone.labelCount + 2 && parent.labelText(1) === "dns";
-    this.#touched.push(isOfApex ? zone : parent.isBelow(zone) ? parent : name);
+    // What stands below a name is shown at the name, however far below; that of the zone's apex grows old by itself, unless it is meant.
+    let highest = name;
+    while (highest.labelCount > zone.labelCount + 1) highest = highest.parent ?? zone;
+    const isOfApex = name.labelCount > zone.labelCount + 1 && highest.labelText(0) === "dns";
+    this.#touched.push(isOfApex ? zone : highest);
     this.#round ??= this.#site.clock.after(0, () => this.#forgetTouched());
   }
 
