@@ -1,3 +1,5 @@
+import type { DiagnosticSink } from "../../corefile/diagnostic.ts";
+import type { Directive } from "../../corefile/tree.ts";
 import type { Name } from "../../dns/index.ts";
 import { type Argument, INVALID } from "../../plugin/config/arguments.ts";
 import type { Option } from "../../plugin/config/options.ts";
@@ -79,12 +81,6 @@ const eachLine: ConfigSchema<DynUpdateConfig> = directive({
   },
   occurrences: "each",
   check(config, report, at) {
-    if (config.file === undefined)
-      report.error("DYNUPDATE_FILE_MISSING", at(), "file is required", { expected: "file DBFILE" });
-    else if (config.allow.length === 0)
-      report.error("DYNUPDATE_ALLOW_MISSING", at(), "at least one allow rule is required", {
-        expected: "allow KEY NAME TYPE...",
-      });
     if (config.file !== undefined && config.file === config.database)
       report.error("DYNUPDATE_DATABASE_SEED", at("database"), "database and seed must be different files");
     for (const rule of config.allow) {
@@ -94,17 +90,29 @@ const eachLine: ConfigSchema<DynUpdateConfig> = directive({
   },
 });
 
+/** At the closing brace, where CoreDNS finds it out. */
+function reportMissing(line: DynUpdateConfig, occurrence: Directive, report: DiagnosticSink): void {
+  const { span } = occurrence.closingBrace ?? occurrence.name;
+  if (line.file === undefined)
+    report.error("DYNUPDATE_FILE_MISSING", span, "file is required", { expected: "file DBFILE" });
+  else if (line.allow.length === 0)
+    report.error("DYNUPDATE_ALLOW_MISSING", span, "at least one allow rule is required", {
+      expected: "allow KEY NAME TYPE...",
+    });
+}
+
 /** One instance for all lines of a block: none has the zone or the database of another. */
 export const dynUpdateConfig: ConfigSchema<readonly DynUpdateConfig[]> = merged({
   description: eachLine.description,
   parse(occurrences, context) {
     const lines = eachLine.parse(occurrences, context);
-    for (const [index, { zone, database }] of lines?.entries() ?? []) {
-      const refuse = (message: string): void => {
-        const occurrence = occurrences[index];
-        if (occurrence !== undefined)
-          context.report.error("DYNUPDATE_REPEATED", occurrence.name.span, message);
-      };
+    for (const [index, line] of lines?.entries() ?? []) {
+      const occurrence = occurrences[index];
+      if (occurrence === undefined) continue;
+      reportMissing(line, occurrence, context.report);
+      const { zone, database } = line;
+      const refuse = (message: string): void =>
+        context.report.error("DYNUPDATE_REPEATED", occurrence.name.span, message);
       const former = lines?.slice(0, index) ?? [];
       if (former.some((line) => line.zone.equals(zone)))
         refuse(`zone "${zone}" has a dynupdate line already`);

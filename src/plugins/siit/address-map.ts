@@ -29,6 +29,8 @@ export class TranslationPrefix {
     if (prefix.octets.length === 4) return `invalid netmask 32 IPv6 address: "${text}"`;
     if (!LENGTHS.has(prefix.length))
       return `invalid prefix length "${text}": must be one of /32, /40, /48, /56, /64, /96`;
+    if (prefix.octets[RESERVED] !== 0)
+      return `invalid prefix "${text}": reserved octet (byte 8) must be zero`;
     return new TranslationPrefix(prefix.octets, prefix.length / 8);
   }
 
@@ -89,7 +91,7 @@ export class AddressMap {
   /** @returns the IPv4 address in text; a mapping comes before the prefix (RFC 7757 section 3.3.2) */
   toIpv4(address: string): string | undefined {
     const octets = parseIpv6(address);
-    if (octets === undefined) return undefined;
+    if (octets === undefined || isIpv4Mapped(octets)) return undefined;
     const mapping = this.#byIpv6.lookup(octets);
     const ipv4 =
       mapping === undefined ? this.prefix.extract(octets) : moved(octets, mapping.ipv6, mapping.ipv4);

@@ -24,8 +24,8 @@ import {
 } from "../../plugin/index.ts";
 import type { AddressMap } from "./address-map.ts";
 
-/** Seconds that an alias to the name of an IPv6 address may be kept. */
-const ALIAS_TTL = 600;
+/** Seconds that an address may be kept where no SOA record tells (RFC 6147 section 5.1.7), and an alias to the name of an IPv6 address. */
+const LONGEST_TTL = 600;
 
 export class Siit implements PluginInstance {
   readonly #addresses: AddressMap;
@@ -55,6 +55,8 @@ export class Siit implements PluginInstance {
   /** @param outcome what was said of the IPv4 addresses of the name */
   #after(query: Query, next: Next, outcome: Outcome): Outcome | Promise<Outcome> {
     if (outcome.kind !== "reply") return outcome;
+    // A name that does not exist has no IPv6 addresses either; a response that was cut is asked for again over TCP.
+    if (outcome.rcode === Rcode.NXDOMAIN || outcome.truncated) return outcome;
     if (answersWith(outcome, RecordType.A)) {
       query.trace?.note("the name has IPv4 addresses of its own");
       return outcome;
@@ -75,13 +77,18 @@ export class Siit implements PluginInstance {
         return query.fail(Rcode.SERVFAIL, new Error("no answer about IPv6 addresses"));
     }
     if (outcome.kind !== "reply") return denial;
+    if (outcome.rcode !== Rcode.NOERROR)
+      return outcome.rcode === Rcode.NXDOMAIN || denial.rcode !== Rcode.NOERROR
+        ? denial
+        : query.reply({ rcode: outcome.rcode, authoritative: (outcome.flags & Flag.AA) !== 0 });
+    const longest = ttlOfSoa(denial);
     let count = 0;
     const answer: ResourceRecord[] = [];
     for (const record of outcome.answer) {
       if (AAAA.is(record)) {
         const address = this.#addresses.toIpv4(record.data.address);
         if (address === undefined) continue;
-        answer.push(A.create(record.name, record.ttl, { address }));
+        answer.push(A.create(record.name, Math.min(record.ttl, longest), { address }));
         count++;
       } else if (!isSignatureOfIpv6(record)) {
         answer.push(record);
@@ -119,7 +126,7 @@ export class Siit implements PluginInstance {
     const target = reverseNameOfIpv6(ipv6);
     query.trace?.note(`${ipv4} has the name of the IPv6 address that it stands for`, { target: `${target}` });
     this.#count(query);
-    return followAlias(query, [CNAME.create(query.name, ALIAS_TTL, { target })], target);
+    return followAlias(query, [CNAME.create(query.name, LONGEST_TTL, { target })], target);
   }
 
   #count(query: Query): void {
@@ -130,6 +137,17 @@ export class Siit implements PluginInstance {
 function answersWith({ sections: encoded }: Reply, type: number): boolean {
   for (let index = 0; index < encoded.answerCount; index++) if (encoded.typeAt(index) === type) return true;
   return false;
+}
+
+/** How long the lack of IPv4 addresses may be remembered, by the first SOA record of a denial; seconds. */
+function ttlOfSoa(reply: Reply): number {
+  const { sections: encoded } = reply;
+  const end = encoded.answerCount + encoded.authorityCount;
+  for (let index = encoded.answerCount; index < end; index++) {
+    if (encoded.typeAt(index) !== RecordType.SOA) continue;
+    return reply.uniformTtl >= 0 ? reply.uniformTtl : encoded.ttlAt(index);
+  }
+  return LONGEST_TTL;
 }
 
 /** Signatures of records that are not shown any more prove nothing. */

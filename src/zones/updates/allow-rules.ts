@@ -32,6 +32,7 @@ function parseType(word: string): number | undefined {
 }
 
 function parseName(word: string): Name | undefined {
+  if (word === "") return undefined;
   try {
     return Name.parse(word.endsWith(".") ? word : `${word}.`).toLowerCase();
   } catch {
@@ -51,7 +52,8 @@ export function allowRules(): Option<readonly AllowRule[]> {
         const [keyWord, name, ...words] = args.map((token) => token.text);
         if (keyWord === undefined || name === undefined || words.length === 0)
           return refuse("allow requires KEY NAME and at least one RR type");
-        const key = parseName(keyWord);
+        // The words for names say nothing of keys.
+        const key = keyWord === "*" || keyWord === "@" ? undefined : parseName(keyWord.trim());
         if (key === undefined) return refuse(`invalid TSIG key "${keyWord}"`);
         const isWild = words.includes("*");
         if (isWild && words.length > 1)
