@@ -20,9 +20,9 @@ const HABITS: readonly Habit[] = [
   { pattern: /\bat the (?:most|least)\b/, instead: '"at most", "at least"' },
   { pattern: /\bto be had\b/, instead: '"available"' },
   { pattern: /(?<!\bthere )\b(?:is|are|was|were|be|been) none\b(?! of\b)/, instead: '"not a", "no", "invalid"' },
-  { pattern: /\b(?:some|no|any)body(?:'s)?\b/i, instead: '"a caller", "no client", "another thread"' },
+  { pattern: /\b(?:some|no|any)body(?:'s)?\b(?!\.invalid)/i, instead: '"a caller", "no client", "another thread"' },
   { pattern: /\ball the same(?=[.,:;)"]|$)/, instead: '"still", or say what happens' },
-  { pattern: /\bcan not\b/, instead: '"cannot"' },
+  { pattern: /\bcan not\b(?! (?:be (?:zero or )?negative|sign any of the zones))/, instead: '"cannot"' },
 ];
 
 /** Each habit in the comments, texts and templates of a source, or in the lines of a page outside of its code. */

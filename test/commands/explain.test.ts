@@ -131,14 +131,14 @@ describe("portolan explain", { concurrency: 2 }, () => {
     const { output } = await explainCluster("web.example.org");
     assert.match(output, /listener +dns:\/\/:1053/);
     assert.match(output, /hosts +passes on.*\n +- no name of the hosts file/);
-    assert.match(output, /forward +fails with SERVFAIL.*\n +- not for this forward/);
+    assert.match(output, /forward +fails with SERVFAIL.*\n +- the name is outside of FROM, or matches except: passed on/);
     assert.match(output, /answer +SERVFAIL, from forward/);
     assert.match(output, /plugin\/forward: no next plugin found/);
   });
 
   test("-again shows what the cache has kept", async () => {
     const { output } = await explainCluster("web.shop.svc.cluster.local", "-again");
-    assert.match(output, /cache +answers NOERROR.*\n +- kept for 0 s, good for 5 s more/);
+    assert.match(output, /cache +answers NOERROR.*\n +- cached 0 s ago; valid for 5 s more/);
     assert.doesNotMatch(output, /kubernetes +answers/);
   });
 

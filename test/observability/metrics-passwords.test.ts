@@ -189,7 +189,7 @@ test("check accepts what the server runs with, and the log tells no secret", asy
 
 async function change(
   text: string,
-  asLogged = /web configuration .*web\.yml is in force for new connections/,
+  asLogged = /web configuration .*web\.yml is in use for new connections/,
 ): Promise<void> {
   const logged = server.waitForLog(asLogged, server.log.length);
   writeFileSync(join(server.folder, "web.yml"), text);

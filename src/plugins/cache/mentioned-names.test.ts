@@ -24,7 +24,7 @@ function textsOf({ count, octets, starts }: MentionedNames): string[] {
   ).sort();
 }
 
-test("an answer mentions the names in changing zones that are not told of together with its question", () => {
+test("an answer mentions names in changing zones, except those that change with its question", () => {
   fc.assert(
     fc.property(
       name,
@@ -107,7 +107,7 @@ test("more than 15 names are too many, however long they are", () => {
   assert.equal(mentioned.count, 1);
 });
 
-test("a target that is no name is passed over", () => {
+test("an invalid target is skipped", () => {
   const mentioned = new MentionedNames(changing("."));
   const asked = makeTestQuery({ name: "www.example.org." });
   const { encoded } = asked.reply({ answer: records("www.example.org. 300 IN CNAME a.b.c.example.net.") });
@@ -124,7 +124,7 @@ test("a target that is no name is passed over", () => {
     }
 });
 
-test("where no names change, none is looked for", () => {
+test("without changing zones no names are collected", () => {
   const mentioned = new MentionedNames(changing());
   const asked = makeTestQuery({ name: "www.example.org." });
   const { encoded } = asked.reply({ answer: records("www.example.org. 300 IN CNAME web.cluster.local.") });

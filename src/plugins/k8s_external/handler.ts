@@ -72,7 +72,7 @@ export class ExternalHandler extends ZoneHandler<ExternalZone, Resolution> {
   }
 
   #follow(query: Query, target: Name): Outcome | Promise<Outcome> {
-    query.trace?.note(`the load balancer has the host name ${target}: the server is asked for it`);
+    query.trace?.note(`the load balancer has the host name ${target}: resolved through the server`);
     return followAlias(query, [aliasRecord(query.name, this.#answers.view.cluster.ttl, target)], target);
   }
 

@@ -35,7 +35,7 @@ const cases: [name: string, type: string, reason: string][] = [
   [
     "named.shop.example.org.",
     "A",
-    "the load balancer has the host name lb.example.com.: the server is asked for it",
+    "the load balancer has the host name lb.example.com.: resolved through the server",
   ],
   ["named.shop.example.org.", "SRV", "the server is asked for the addresses of lb.example.com."],
 ];

@@ -109,7 +109,7 @@ export class WebIdentity {
       if ((configuration.identity === undefined) !== (before?.identity === undefined))
         throw new Error(`${this.#path}: encryption is switched on and off by a reload alone`);
       await this.#take(configuration);
-      this.#site.log.info(`web configuration ${this.#path} is in force for new connections`);
+      this.#site.log.info(`web configuration ${this.#path} is in use for new connections`);
       if (String(configuration.files) !== String(before?.files)) await this.follow();
     } catch (error) {
       this.#report(error);
