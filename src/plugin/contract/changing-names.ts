@@ -1,19 +1,19 @@
 /**
- * Which names of a configuration change without a reload, and who hears of it. Whoever keeps answers finds out with it which other names an answer
- * rests on.
+ * The names of a configuration whose data change without a reload, and the plugins to notify. A cache uses it to find
+ * the other names that an answer depends on.
  */
 import { hashName, type Name } from "../../dns/name.ts";
 import { octetAt } from "../../dns/octets.ts";
 import type { PluginInstance } from "./plugin-instance.ts";
 
-/** With more zones than this, every name counts as one that may change. */
+/** With more zones than this, every name counts as changing. */
 const MOST_ZONES = 20_000;
 const MAX_LABELS = 127;
 
 export class ChangingNames {
-  /** The apexes in wire form and lower case, by their hashes. */
+  /** The apexes in wire form and lower case, by hash. */
   readonly #zones = new Map<number, Uint8Array[]>();
-  /** For each number of labels whether a zone has as many: names with very many labels come from strangers. */
+  /** For each number of labels, whether a zone has that many: names with very many labels come from attackers. */
   readonly #depths = new Uint8Array(MAX_LABELS + 1);
   #count = 0;
   readonly #plugins: () => Iterable<PluginInstance>;
@@ -23,7 +23,10 @@ export class ChangingNames {
     this.#plugins = plugins;
   }
 
-  /** A plugin says that names at and below these may change, and that it will {@link tell} of it. A zone that goes away may stay here. */
+  /**
+   * Declares that data at and below these names may change, and that the plugin will call {@link tell}. A removed
+   * zone may stay here.
+   */
   addZones(zones: readonly Name[]): void {
     for (const { folded, hash, labelCount } of zones) {
       if (this.#count > MOST_ZONES) return;
@@ -35,12 +38,12 @@ export class ChangingNames {
     }
   }
 
-  /** Whether no name may change. */
+  /** Whether no name changes. */
   get isEmpty(): boolean {
     return this.#count === 0;
   }
 
-  /** Whether a name may change: one in wire form and lower case, which ends before `end`. */
+  /** Whether a name's data may change. The name is in wire form and lower case, and ends before `end`. */
   has(octets: Uint8Array, start: number, end: number): boolean {
     if (this.#count === 0) return false;
     if (this.#count > MOST_ZONES) return true;
@@ -56,7 +59,7 @@ export class ChangingNames {
     }
   }
 
-  /** The data for these names changed, and those for all names below them. */
+  /** Reports that the data of these names changed, and of all names below them. */
   tell(names: readonly Name[]): void {
     for (const instance of this.#plugins()) instance.forget?.(names);
   }
