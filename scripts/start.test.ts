@@ -35,7 +35,7 @@ const TOUR = {
   console: "http://127.0.0.1:8184/",
   queries: [
     { command: "dig @127.0.0.1 -p PORT web.example", answer: "10.0.0.1\n10.0.0.2", about: "two pods" },
-    { command: "dig @127.0.0.1 -p PORT no.example", answer: "NXDOMAIN", about: "nobody" },
+    { command: "dig @127.0.0.1 -p PORT no.example", answer: "NXDOMAIN", about: "none" },
   ],
 };
 

@@ -1,7 +1,7 @@
 /**
- * `portolan/plugin`: all that the author of a plugin imports, beside the protocol (`portolan/dns`). Built-in plugins import these names from
- * here as well; what else they use of the server they import from its own file, and it is no promise to others. docs/plugins.md has a line
- * for each name.
+ * `portolan/plugin`: everything that the author of a plugin imports, beside the protocol (`portolan/dns`). Built-in
+ * plugins import these names from here as well. Whatever else they use, they import from its own file, and it is not
+ * part of the public API. docs/plugins.md has a line for each name.
  */
 
 export type { Logger } from "../lib/logging/log.ts";

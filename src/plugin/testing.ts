@@ -1,6 +1,6 @@
 /**
- * `portolan/testing`: runs one plugin without a server. The configuration is Corefile text, time stands still until the
- * test moves it, the rest of the chain is a function of the test.
+ * `portolan/testing`: runs one plugin without a server. The configuration is Corefile text, time stands still until
+ * the test advances it, and the rest of the chain is a function of the test.
  */
 import { setImmediate as nextTurn } from "node:timers/promises";
 import { DiagnosticSink, formatDiagnostic } from "../corefile/diagnostic.ts";
@@ -42,7 +42,7 @@ import { QueryStream } from "./stream/query-stream.ts";
 export { MemoryLog } from "../lib/logging/log.ts";
 export { FakeClock } from "../lib/time/clock.ts";
 
-/** The configuration was refused; `text` is what the operator would read. */
+/** The configuration was refused; `text` is the message that the operator would read. */
 export class ConfigRefused extends Error {
   override readonly name = "ConfigRefused";
   readonly codes: readonly string[];
@@ -67,9 +67,9 @@ export interface QuestionOptions {
   readonly client?: string;
   readonly clientPort?: number;
   readonly transport?: TransportName;
-  /** Codes of EDNS options that the listener sends back, besides those of every listener. */
+  /** Codes of EDNS options that the listener echoes, besides those of every listener. */
   readonly echoedOptions?: readonly number[];
-  /** What the rest of the chain does; SERVFAIL unless given. */
+  /** The rest of the chain; SERVFAIL unless given. */
   readonly next?: Next;
 }
 
@@ -77,14 +77,14 @@ export interface PluginTestOptions {
   /** Keys of the server block around the directives; `.:53` unless given. */
   readonly keys?: string;
   readonly clock?: FakeClock;
-  /** Other plugins of the block, for those that look at their neighbours. */
+  /** Other plugins of the block, for plugins that use their neighbours. */
   readonly neighbours?: readonly PlacedPlugin[];
-  /** What `site.shared` keeps: two tests given the same map are two blocks of one configuration. */
+  /** The store of `site.shared`: two tests with the same map are two blocks of one configuration. */
   readonly shared?: Map<string, unknown>;
   readonly site?: Partial<Site>;
 }
 
-/** One server block's worth of a plugin, ready to be asked. */
+/** The instances of a plugin in one server block, ready for queries. */
 export class PluginTest<T> {
   readonly clock: FakeClock;
   readonly log: MemoryLog = new MemoryLog();
@@ -93,7 +93,7 @@ export class PluginTest<T> {
   readonly configs: readonly T[];
   readonly instances: readonly PluginInstance[];
   readonly changingNames: ChangingNames;
-  /** What was registered with the HTTP service: address and path to handler. */
+  /** The registered HTTP handlers, by address and path. */
   readonly http: Map<string, HttpHandler> = new Map();
   /** Text of warnings about the configuration. */
   readonly warnings: readonly string[];
@@ -118,7 +118,7 @@ export class PluginTest<T> {
   }
 
   /**
-   * Reads `text`, which holds the directive as it stands in a Corefile (several times if need be), and makes the instances.
+   * Reads `text`, the directive as in a Corefile (repeated if needed), and makes the instances.
    * @throws ConfigRefused
    */
   static of<T>(
@@ -129,7 +129,7 @@ export class PluginTest<T> {
     return new PluginTest(definition, text, options);
   }
 
-  /** As a reload starts the plugin: it has what it answers from, or has waited for long enough. */
+  /** Starts the plugin as in a reload: it waits for its data, or until its patience has run out. */
   async start(): Promise<void> {
     for (const instance of this.instances) await instance.start?.();
     await Promise.all(this.instances.map(async (instance) => instance.warmUp?.()));
@@ -146,7 +146,7 @@ export class PluginTest<T> {
     return this.chain(question.next ?? ((asked) => asked.fail()))(query);
   }
 
-  /** As {@link outcome}, for a query that is to be answered. */
+  /** Like {@link outcome}, for a query that must be answered. */
   async ask(question: QuestionOptions): Promise<Answer> {
     const outcome = await this.outcome(question);
     if (outcome.kind === "reply") return new Answer(outcome);
@@ -229,7 +229,7 @@ export class PluginTest<T> {
   }
 }
 
-/** A reply with its records as text: fields parted by one space, which reads well in assertions. */
+/** A reply with its records as text: one space between fields, which reads well in assertions. */
 export class Answer {
   readonly reply: Reply;
 
@@ -263,7 +263,7 @@ export function records(...lines: readonly string[]): ResourceRecord[] {
   return lines.map((line) => parseRecord(line));
 }
 
-/** A `next` that gives the same answer to every query. */
+/** A `next` with the same answer to every query. */
 export function answering(content: ReplyContent): Next {
   return (query) => query.reply(content);
 }
@@ -272,12 +272,12 @@ export function answering(content: ReplyContent): Next {
 export async function until(done: () => boolean): Promise<void> {
   const deadline = performance.now() + 5_000;
   while (!done()) {
-    if (performance.now() > deadline) throw new Error("waited for five seconds in vain");
+    if (performance.now() > deadline) throw new Error("the condition did not hold within five seconds");
     await nextTurn();
   }
 }
 
-/** A query as a listener would make it. `resolve` serves internal lookups. */
+/** A query as from a listener. `resolve` serves internal lookups. */
 export function makeTestQuery(question: QuestionOptions, receivedAt = 0, resolve?: Next): Query {
   const type = parseRecordType(question.type ?? "A");
   if (type === undefined) throw new RangeError(`unknown type ${question.type}`);

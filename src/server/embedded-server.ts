@@ -1,4 +1,4 @@
-/** A server inside of somebody's program or test. */
+/** A server inside another program or a test. */
 import { encodeMessage, type Message, makeQuery } from "../dns/message.ts";
 import { Name } from "../dns/name.ts";
 import { Flag, RecordClass } from "../dns/numbers.ts";
@@ -11,20 +11,20 @@ import { type ClientQuestion, InProcessClient } from "./explaining/in-process-cl
 import { askOverTcp, askOverUdp, NoAnswer } from "./explaining/socket-client.ts";
 import { Server, type ServerOptions } from "./server.ts";
 
-/** A question for {@link EmbeddedServer.ask}. */
+/** A query for {@link EmbeddedServer.ask}. */
 export interface ServerQuestion {
-  /** In presentation form; the dot at the end may be left out. */
+  /** In presentation form; the trailing dot may be left out. */
   readonly name: string;
   /** Mnemonic such as `AAAA` or `TYPE65`; `A` unless given. */
   readonly type?: string;
   /**
-   * `process` goes from the listener's chain to the reply that a client would get, and opens no socket: the default. `udp` and `tcp` go
-   * over a socket to the address that the server listens on.
+   * `process`, the default, goes through the listener's chain to the reply that a client would get, and opens no
+   * socket. `udp` and `tcp` use a socket to the address that the server listens on.
    */
   readonly over?: "process" | "udp" | "tcp";
   /** Label of the listener, as `addresses` has it; the first one unless given. */
   readonly listener?: string;
-  /** IP address of the client, for questions that go over no socket; `127.0.0.1` unless given. */
+  /** IP address of the client, for queries without a socket; `127.0.0.1` unless given. */
   readonly client?: string;
   /** Sets the DO bit. */
   readonly dnssecOk?: boolean;
@@ -32,7 +32,7 @@ export interface ServerQuestion {
   readonly timeout?: number;
 }
 
-/** What came back: the message, and its records as text with one space between fields, which reads well in assertions. */
+/** The reply: the message, and its records as text with one space between fields, which reads well in assertions. */
 export class ServerAnswer {
   readonly message: Message;
 
@@ -78,11 +78,11 @@ export interface ListenAddress {
   /** As in metrics: `dns://127.0.0.1:0`, with the port as the Corefile has it. */
   readonly label: string;
   readonly host: string;
-  /** The real one, where port 0 was asked for. */
+  /** The real port, also where the Corefile says 0. */
   readonly port: number;
 }
 
-/** Made by `createServer`. It has no part in the process: no signal, no exit code, no output. */
+/** Made by `createServer`. It handles no signal, sets no exit code, and prints nothing. */
 export class EmbeddedServer implements AsyncDisposable {
   readonly #server: Server;
   readonly #options: EmbeddedServerOptions;
@@ -99,7 +99,7 @@ export class EmbeddedServer implements AsyncDisposable {
 
   /**
    * Reads the Corefile, starts its plugins, and listens.
-   * @throws ConfigurationError, ListenError, SetupError or what a plugin's start throws; nothing is left open then
+   * @throws ConfigurationError, ListenError, SetupError, or the error of a plugin's start; nothing is left open then
    */
   start(): Promise<void> {
     return this.#server.start();
@@ -107,8 +107,8 @@ export class EmbeddedServer implements AsyncDisposable {
 
   /**
    * Puts a Corefile into force, with plugins whose files have changed; open sockets stay open.
-   * @param corefile its text; the one in force unless given
-   * @throws as {@link start}; everything stays as it was then
+   * @param corefile its text; the current one unless given
+   * @throws as {@link start}; the running configuration stays in force then
    */
   async reload(corefile?: string): Promise<void> {
     const before = this.#corefile;
@@ -122,8 +122,8 @@ export class EmbeddedServer implements AsyncDisposable {
   }
 
   /**
-   * Lets queries under way finish, and closes everything. May be called again, and for a server that was never started.
-   * @returns how many hooks of plugins failed
+   * Lets pending queries finish, and closes everything. May be called again, and before a start.
+   * @returns the number of plugin hooks that failed
    */
   stop(): Promise<number> {
     return this.#server.stop();
@@ -138,7 +138,7 @@ export class EmbeddedServer implements AsyncDisposable {
     return this.#server.addresses;
   }
 
-  /** What is in force though it is hardly meant, each a line with its place in front. */
+  /** Warnings about the Corefile in force, each a line with its place in front. */
   get warnings(): readonly string[] {
     return (this.#server.configuration?.warnings ?? []).map(
       ({ span, message }) => `${span.file}:${span.line}:${span.column}: ${message}`,
@@ -150,14 +150,14 @@ export class EmbeddedServer implements AsyncDisposable {
     return (await this.#options.metrics.expose()).body;
   }
 
-  /** Families of one's own may be added. */
+  /** The registry of these metrics; families may be added. */
   get metricsRegistry(): MetricsRegistry {
     return this.#options.metrics;
   }
 
   /**
-   * Asks the server.
-   * @throws NoAnswer where none comes; RangeError for a type or a listener that there is not; NameError
+   * Sends a query to the server.
+   * @throws NoAnswer at a timeout; RangeError for an unknown type or listener; NameError
    */
   async ask(question: ServerQuestion): Promise<ServerAnswer> {
     const { name, type: typeName = "A", over = "process", timeout = 5_000, dnssecOk = false } = question;
@@ -187,7 +187,7 @@ export class EmbeddedServer implements AsyncDisposable {
   async #askInProcess(label: string, question: ClientQuestion): Promise<ServerAnswer> {
     const { configuration } = this.#server;
     const listeners = this.addresses.flatMap((address) => this.#server.listener(address.label) ?? []);
-    if (configuration === undefined) throw new RangeError("the server does not run");
+    if (configuration === undefined) throw new RangeError("the server is not running");
     const client = new InProcessClient(configuration, listeners, this.#options.clock);
     const { message } = await client.ask(label, question);
     if (message === undefined) throw new NoAnswer("the query was dropped");

@@ -1,7 +1,7 @@
 /**
- * A configuration that answers queries inside of this process. No socket is opened to listen, and nothing runs that
- * waits for the server to listen (`started`: commands of `on`, the probe of `loop`, the timer of `reload`). Plugins are
- * started, because manifests have to be read and upstreams to be asked; what they send to other servers is sent.
+ * A configuration that answers queries inside this process. It opens no listening socket, and runs nothing that waits
+ * for the server to listen (`started`: commands of `on`, the probe of `loop`, the timer of `reload`). It does start
+ * the plugins, because manifests must be read and upstreams queried.
  */
 import { isAbsolute, join } from "node:path";
 import type { Diagnostic } from "../corefile/diagnostic.ts";
@@ -38,7 +38,7 @@ export interface OfflineServerOptions {
   readonly log: ProcessLog;
   /** Port of keys without one; 53 unless given. */
   readonly defaultPort?: number;
-  /** Milliseconds to wait for plugins that have yet to hear of what they answer from; as long as they want themselves unless given. */
+  /** Milliseconds to wait for plugins to receive their data; the plugins' own patience unless given. */
   readonly patience?: number;
 }
 
@@ -57,7 +57,7 @@ export class OfflineServer {
 
   /**
    * Reads the Corefile, makes all plugins and starts them.
-   * @throws ConfigurationError, SetupError or what a plugin's start throws; nothing is left open then
+   * @throws ConfigurationError, SetupError, or the error of a plugin's start; nothing is left open then
    */
   static async start(options: OfflineServerOptions): Promise<OfflineServer> {
     const { clock, machine, log, source, registry, host, defaultPort = 53 } = options;
@@ -84,33 +84,33 @@ export class OfflineServer {
     return this.#client.listeners;
   }
 
-  /** Labels of the listeners that have a server block for a question; all of them where none has. */
+  /** Labels of the listeners with a server block for the question; all listeners if none has one. */
   listenersFor(question: ClientQuestion): string[] {
     return this.#client.listenersFor(question);
   }
 
   /**
-   * Asks one listener, as a client would.
-   * @throws RangeError when no listener has this label
+   * Queries one listener, as a client would.
+   * @throws RangeError for an unknown label
    */
   ask(label: string, question: ClientQuestion, trace?: TraceRecorder): Promise<ClientAnswer> {
     return this.#client.ask(label, question, trace);
   }
 
   /**
-   * Asks the listener that the question names, or the first that has a server block for it, and tells the way.
+   * Queries the listener that the question names, or the first with a server block for it, and reports the path.
    * @throws ExplainError
    */
   explain(question: ExplainQuestion): Promise<Explanation> {
     return explainWith(this.#client, question, { clock: this.#clock });
   }
 
-  /** The clusters that are answered for, in the order of the Corefile. */
+  /** The clusters that the plugins serve, in the order of the Corefile. */
   get clusters(): readonly ClusterClients[] {
     return this.#generation.clusters;
   }
 
-  /** Closes all that the plugins opened. */
+  /** Closes everything that the plugins opened. */
   async stop(): Promise<void> {
     await this.#generation.stop();
   }
@@ -124,10 +124,10 @@ async function inTime(awaited: Promise<void>, patience: number | undefined, cloc
   timer.cancel();
 }
 
-/** Nobody can ask over HTTP. */
+/** There is no HTTP listener. */
 const noHttp: HttpService = { serve: async () => ({ host: "127.0.0.1", port: 0 }) };
 
-/** The plugins of a configuration, with nothing around them that anybody could reach. */
+/** The plugins of a configuration, without any listener. */
 async function offlineGeneration(
   configuration: Configuration,
   { clock, random, machine, log }: Pick<OfflineServerOptions, "clock" | "random" | "machine" | "log">,
@@ -146,7 +146,7 @@ async function offlineGeneration(
         readConfiguration: async () => configuration,
         reload: async () => undefined,
         fatal: (message: string) => log.write("fatal", message),
-        explain: () => Promise.reject(new ExplainError("nobody can ask this server over HTTP")),
+        explain: () => Promise.reject(new ExplainError("this server has no HTTP endpoint")),
         clusters: () => [],
       },
       queries: new QueryStream(clock),
@@ -167,15 +167,15 @@ function counterIn(metrics: MetricsRegistry): (name: string) => CounterSlot {
   return (name) => metrics.counter({ name, help: name, labels: [] }).slot();
 }
 
-/** The message of a plugin's warning, without what says that it is one. */
+/** The message of a plugin's warning, without the prefix. */
 function warningIn(line: string): string[] {
   const [, message] = /^\[WARNING\] (?:plugin\/[^:]+: )?(.*)$/s.exec(line) ?? [];
   return message === undefined ? [] : [message];
 }
 
 /**
- * Makes all plugins of a Corefile that has no fault, and has them look at their files. Nothing is started.
- * @returns what would refuse the start, and what the log would warn of
+ * Makes all plugins of a valid Corefile, and lets them check their files. Starts nothing.
+ * @returns the errors that would refuse the start, and the warnings that would be logged
  */
 export async function examineFiles(
   options: Omit<OfflineServerOptions, "log">,

@@ -357,7 +357,7 @@ describe("reload", () => {
     assert.equal(addressOf(await ask(port, "a.")), "192.0.2.2");
     await app.server.stop();
     await givenUp;
-    assert.equal(app.log.lines.at(-1), "[INFO] Reloading given up: the server stops");
+    assert.equal(app.log.lines.at(-1), "[INFO] Reload abandoned: the server is stopping");
   });
 
   test("a stop waits for no plugin that does not come to start, which is stopped when it has", async () => {
@@ -367,7 +367,7 @@ describe("reload", () => {
     await new Promise(setImmediate);
     await app.server.stop();
     await reload;
-    assert.ok(app.log.lines.includes("[INFO] Reloading given up: the server stops"));
+    assert.ok(app.log.lines.includes("[INFO] Reload abandoned: the server is stopping"));
     assert.deepEqual(app.stopped, []);
     app.gate.warm.resolve();
     while (app.stopped.length === 0) await new Promise(setImmediate);

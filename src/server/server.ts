@@ -37,27 +37,31 @@ export interface ServerOptions {
   readonly version: string;
   /** Port of keys without one; 53 unless given. */
   readonly defaultPort?: number;
-  /** How UDP is received; the quickest way that this system has unless given. */
+  /** Opens UDP sockets; by default the fastest way that the system has. */
   readonly listenUdp?: () => Promise<UdpListen>;
   /**
-   * What the threads of further data planes run (`multisocket`): a module that calls `runFollower`. The program's own unless given,
-   * which knows the plugins of the registry by their modules, reads files, and receives UDP as the environment says.
+   * The module that the threads of further data planes run (`multisocket`); it calls `runFollower`. The default is
+   * the program's own: it loads the plugins of the registry by their modules, reads files, and receives UDP as the
+   * environment variable says.
    */
   readonly threadEntry?: URL;
-  /** Lets another process onto the ports, as CoreDNS does: the next instance serves before this one stops. */
+  /** Shares the ports with other processes, as CoreDNS does: the next instance serves before this one stops. */
   readonly sharesPorts?: boolean;
-  /** Called once, when all plugins have started and nobody is answered yet: the time for what would keep queries waiting. */
+  /**
+   * Called once, when all plugins have started and before the first answer: the time for work that would delay
+   * queries.
+   */
   readonly beforeListening?: () => Promise<void>;
-  /** Called when a reload is over, and what it has replaced is gone. */
+  /** Called when a reload is over and the old configuration is gone. */
   readonly onReplaced?: () => void;
-  /** A plugin says that the process must not go on (`loop`). */
+  /** Called when a plugin requires the process to end (`loop`). */
   readonly onFatal?: (message: string) => void;
 }
 
-/** Milliseconds that a reload has until it is in force. */
+/** Milliseconds until a reload must be in force. */
 const RELOAD_PATIENCE = 60_000;
 
-/** A reload that was given up. */
+/** A reload that was abandoned. */
 export class ReloadError extends Error {
   override readonly name = "ReloadError";
 }
@@ -67,17 +71,17 @@ export class Server {
   readonly #plane: DataPlane;
   readonly #fleet: Fleet;
   readonly #facts: ServerFacts;
-  /** What could not be read the last time, which is known by its content. */
+  /** The content that was refused last, with its error. */
   #lastRefusal: (ReadText & { readonly error: unknown }) | undefined;
   #refusedContents = 0;
   #lastRead: (ReadText & { readonly sha512: string }) | undefined;
-  /** Number of the generation made last. */
+  /** The number of the latest generation. */
   #generations = 0;
   /** Reloads run one after the other. */
   #turn: Promise<unknown> = Promise.resolve();
   #stopping = false;
   readonly #ends = new Set<() => void>();
-  /** Has what is being waited for given up, while something is. */
+  /** Cancels the reload in progress, if there is one. */
   #giveUp: (() => void) | undefined;
 
   constructor(options: ServerOptions) {
@@ -112,16 +116,17 @@ export class Server {
 
   /**
    * Reads the Corefile, makes and starts all plugins, and listens.
-   * @throws ConfigurationError, ListenError, SetupError or what a plugin's start throws; nothing is left open then
+   * @throws ConfigurationError, ListenError, SetupError, or the error of a plugin's start; nothing is left open then
    */
   async start(): Promise<void> {
     await this.#inTurn(() => this.#putIntoForce());
   }
 
   /**
-   * Puts the Corefile as it now is into force. Open sockets stay open; queries under way are answered by the plugins that they
-   * began with.
-   * @throws as {@link start}, and ReloadError where it is not in force within a minute; the old configuration then goes on as if nothing had happened
+   * Puts the current Corefile into force. Open sockets stay open; pending queries are answered by the plugins that
+   * they began with.
+   * @throws as {@link start}, and ReloadError if it takes more than a minute; the old configuration stays in force
+   * then
    */
   async reload(): Promise<void> {
     await this.#inTurn(async () => {
@@ -134,19 +139,20 @@ export class Server {
       } catch (error) {
         const [first = "", ...others] = configurationMessage(error).trim().split("\n");
         log.error(`Restart failed: ${first}`);
-        // The place, with the line of the Corefile.
+        // The remaining lines show the place, with the line of the Corefile.
         for (const line of others) log.error(line);
         log.warning(staysInForce(this.#facts.configuration()));
         this.#facts.refused(error);
         throw error;
       }
-      log.info(isInForce ? "Reloading complete" : "Reloading given up: the server stops");
+      log.info(isInForce ? "Reloading complete" : "Reload abandoned: the server is stopping");
     });
   }
 
   /**
-   * Answers on until lame ducks are over, then takes no more, lets queries under way finish, and closes everything.
-   * @returns how many hooks of plugins failed
+   * Answers until the lame-duck time is over, then takes no new queries, lets pending ones finish, and closes
+   * everything.
+   * @returns the number of plugin hooks that failed
    */
   async stop(): Promise<number> {
     this.#stopping = true;
@@ -168,12 +174,12 @@ export class Server {
     return this.#plane.listener(label);
   }
 
-  /** How many data planes answer: one, and the followers of `multisocket`. */
+  /** The number of data planes that answer: one, and the followers of `multisocket`. */
   get dataPlanes(): number {
     return this.#plane.generation === undefined ? 0 : 1 + this.#fleet.size;
   }
 
-  /** Addresses in use, in the order of the Corefile. */
+  /** The addresses in use, in the order of the Corefile. */
   get addresses(): readonly { readonly label: string; readonly host: string; readonly port: number }[] {
     return (this.#plane.generation?.listenPoints ?? []).flatMap(({ label }) => {
       const address = this.#plane.address(label);
@@ -182,8 +188,8 @@ export class Server {
   }
 
   /**
-   * Prepares the configuration in all data planes, then lets it take over in all of them.
-   * @returns false where it was given up, because the server is to stop
+   * Prepares the configuration in all data planes, then commits it in all of them.
+   * @returns false if it was abandoned because the server is stopping
    */
   async #putIntoForce(): Promise<boolean> {
     const { log, host } = this.#options;
@@ -200,7 +206,7 @@ export class Server {
     try {
       prepared = await this.#unlessStopped(preparing, deadline);
     } finally {
-      // A back end that does not answer may hold a plugin's start for longer than anybody waits.
+      // A back end that does not answer can hold up a plugin's start for too long.
       if (prepared === undefined)
         void preparing.then((late) => this.#inTurn(() => late.rollBack())).catch(() => undefined);
     }
@@ -208,7 +214,8 @@ export class Server {
     let fleet: PreparedFleet;
     try {
       const warm = prepared.generation.warmUp();
-      // At the start nobody else answers: whoever needs nothing from elsewhere shall not wait for those who do.
+      // At the start nothing else answers: plugins with local data must not wait for others, so only a reload waits
+      // for the warm-up.
       if (this.#plane.generation !== undefined) await this.#unlessStopped(warm, deadline);
       else await this.#options.beforeListening?.();
       if (this.#stopping) {
@@ -226,9 +233,9 @@ export class Server {
   }
 
   /**
-   * Waits for what is to come, or until the server is to stop: `undefined` then. A race against one promise for the server's life would keep
-   * what every reload brought.
-   * @param deadline of a reload, by the clock: at the start there is nothing that could go on instead
+   * Waits for a task, or until the server is stopping: `undefined` then. A race against one promise for the server's
+   * life would retain the result of every reload.
+   * @param deadline of a reload, by the clock: a start has no configuration to fall back to
    * @throws ReloadError at the deadline
    */
   #unlessStopped<T>(task: Promise<T>, deadline: number): Promise<T | undefined> {
@@ -254,7 +261,7 @@ export class Server {
     hub: FeedHub,
     deadline: number,
   ): Promise<PreparedFleet> {
-    // The sockets of this data plane first: where a port is in use, no thread is started.
+    // Opens the sockets of this data plane first: if a port is in use, no thread is started.
     const places = await prepared.listen();
     const { planes, configuration } = prepared.generation;
     this.#generations++;
@@ -275,7 +282,7 @@ export class Server {
     return configuration;
   }
 
-  /** For the watch on the Corefile: what it finds is also shown. */
+  /** Reads for the `reload` plugin's check; the result also goes to the server's facts. */
   async #lookAgain(): Promise<{ readonly sha512: string }> {
     try {
       const read = await this.#readAgain();
@@ -287,7 +294,7 @@ export class Server {
     }
   }
 
-  /** What was read last is not read again while nothing of it has changed. Plugins that do not come with the program may have. */
+  /** Reads again only if something has changed. External plugins may change in any case. */
   async #readAgain(): Promise<{ readonly sha512: string }> {
     const source = await this.#options.source();
     const hasLoaded = this.#options.registry.loadedFiles.length > 0;
@@ -316,8 +323,8 @@ export class Server {
   }
 
   /**
-   * An editor that empties the file before it writes, or a ConfigMap without the key, must not replace what is served by the built-in
-   * configuration. One that is in force already may be put into force again.
+   * Keeps the built-in configuration from replacing the running one when an editor empties the file before it writes,
+   * or a ConfigMap lacks the key. If the built-in configuration is in force already, it may be loaded again.
    */
   #refuseEmpty({ isEmpty, sha512 }: Configuration, source: CorefileSource): void {
     const inForce = this.configuration;
@@ -345,7 +352,7 @@ export class Server {
     };
   }
 
-  /** The first data plane answers, for there is one whatever the configuration. */
+  /** Uses the first data plane: it exists in every configuration. */
   async #explain(question: ExplainQuestion, timeout: number): Promise<Explanation> {
     const { clock, version } = this.#options;
     const generation = this.#plane.generation;
@@ -367,13 +374,13 @@ export class Server {
   }
 }
 
-/** A Corefile and what it led to. */
+/** A Corefile and its result. */
 interface ReadText {
   readonly source: CorefileSource;
   readonly host: RecordedHost;
 }
 
-/** Whether this Corefile and all that it imports are the same as they were. */
+/** Whether this Corefile and all its imports are unchanged. */
 function isStill({ source, host }: ReadText, { text, file }: CorefileSource): boolean {
   return source.text === text && source.file === file && host.isCurrent;
 }

@@ -102,7 +102,7 @@ describe("without an API the program", () => {
       // The start may have said so as well.
       await program.waitForLog(/Reloading[\s\S]*waiting for Kubernetes API/);
       assert.deepEqual(await program.stop(signal), { code: 0, signal: null });
-      assert.match(program.log, /Reloading given up: the server stops/);
+      assert.match(program.log, /Reload abandoned: the server is stopping/);
     });
   }
 

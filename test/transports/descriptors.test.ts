@@ -83,7 +83,7 @@ for (const [way, env] of [
         assert.equal(address, "192.0.2.22");
         assert.ok((await exchangeUdp(server, queryOctets("elsewhere.test."))) !== undefined);
         assert.equal(program.hasEnded, false);
-        const told = program.output.match(/closing those idle for longest/g) ?? [];
+        const told = program.output.match(/closing the longest idle ones/g) ?? [];
         assert.equal(told.length, 1, program.describe());
       } finally {
         for (const socket of silent) socket.destroy();

@@ -1,25 +1,25 @@
-/** What a plugin does with queries. */
+/** The handler of a plugin, and helpers for handlers that review outcomes. */
 import { Rcode } from "../../dns/numbers.ts";
 import { Failure, type Outcome } from "../query/outcome.ts";
 import type { Query } from "../query/query.ts";
 import { type LateFaults, LateOutcome } from "./late-outcome.ts";
 
 /**
- * Calls the rest of the chain. Behind the last plugin it fails with SERVFAIL and "no next plugin found".
- * Never throws and never rejects: what goes wrong behind it comes back as a `Failure`.
+ * Calls the rest of the chain. Behind the last plugin it fails with SERVFAIL and "no next plugin found". Never throws
+ * and never rejects: errors of the rest of the chain come back as a `Failure`.
  */
 export type Next = (query: Query) => Outcome | Promise<Outcome>;
 
 /**
- * Answers, returns `next(query)`, or looks at what comes back and changes it. Return a promise only when something has to
- * wait: answers at hand must stay synchronous.
+ * Answers, returns `next(query)`, or reviews and changes its outcome. Return a promise only if the work is
+ * asynchronous: available answers must be returned synchronously.
  */
 export type Handler = (query: Query, next: Next) => Outcome | Promise<Outcome>;
 
-/** What a plugin makes of what the rest of the chain said. */
+/** Returns the plugin's outcome, given that of the rest of the chain. */
 export type Review = (outcome: Outcome, query: Query) => Outcome;
 
-/** A handler that hands every query on, and looks at what comes back: see {@link afterwards}. */
+/** A handler that passes every query on, and reviews the outcome: see {@link afterwards}. */
 export interface Reviewer extends Handler {
   readonly review: Review;
   readonly reviewLate: Review;
@@ -28,16 +28,16 @@ export interface Reviewer extends Handler {
 
 export interface ReviewOptions {
   /**
-   * Whether an answer may be given again without the plugin: it only looks at failures, say. A plugin that wants to know how often it was
-   * given has a `witness` instead.
+   * Whether an answer may be repeated without the plugin, for example because it only reviews failures. A plugin that
+   * counts the repetitions has a `witness` instead.
    */
   readonly repeatable?: boolean;
 }
 
 /**
- * The handler of a plugin that does no more than look at what the rest of the chain says, and may change it. The chain knows such handlers,
- * and calls those that follow each other in a loop.
- * @param reviewLate for what comes in a later turn of the event loop than the query
+ * The handler of a plugin that only reviews outcomes of the rest of the chain, and may change them. The chain
+ * recognises such handlers, and calls consecutive ones in a loop.
+ * @param reviewLate used for outcomes that arrive in a later turn of the event loop than the query
  */
 export function afterwards(
   review: Review,
@@ -56,8 +56,8 @@ export function isReviewer(handle: Handler): handle is Reviewer {
 }
 
 /**
- * Applies `after` to what the rest of the chain said, now or when it is known. `after` should be one function made at
- * set-up, not a closure a query.
+ * Applies `after` to the outcome of the rest of the chain, now or when it arrives. `after` should be one function
+ * made at set-up, not a closure per query.
  */
 export function afterNext(
   outcome: Outcome | Promise<Outcome>,
@@ -66,11 +66,11 @@ export function afterNext(
 ): Outcome | Promise<Outcome> {
   if (!(outcome instanceof Promise)) return after(outcome, query);
   const { link } = query;
-  // What came from elsewhere than the rest of the chain may still reject: the chain watches over it.
+  // A promise from elsewhere may reject: the chain guards it.
   if (link === undefined || outcome !== query.pending)
     return outcome.then((settled) => after(settled, query));
-  // One for neighbouring plugins. So who calls `afterNext` for what the rest of the chain promised, and hands on what it gives, cannot tell
-  // it from what the plugins in front make of it.
+  // Neighbouring plugins share one object. So a plugin that calls `afterNext` on the promise of the rest of the
+  // chain, and returns the result, adds to the same object as the plugins in front of it.
   const late = LateOutcome.of(query, outcome, NEVER_REJECTED);
   late.add(link, after);
   query.pending = late;

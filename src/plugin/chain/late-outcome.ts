@@ -1,36 +1,39 @@
 /**
- * An outcome that comes later, made for the thousands of queries that wait for an upstream: one object for all plugins in a row,
- * where a promise for each of them would take a kilobyte, and 1 µs when the answer is there.
+ * An outcome that arrives later, made for the thousands of queries that wait for an upstream: one object for all
+ * consecutive plugins. A promise for each of them would take more memory, and time when the answer arrives.
  */
 import type { Outcome } from "../query/outcome.ts";
 import type { ChainLink, LateSteps, Query } from "../query/query.ts";
 
-/** Who goes on when the outcome is there. */
+/** Called when the outcome arrives. */
 export interface LateFollower {
   settle(outcome: Outcome): void;
 }
 
-/** Who says what becomes of a promise that rejects. An object, since a function for each query would take memory and time. */
+/** Decides what a rejected promise turns into. An object, since a function per query would take memory and time. */
 export interface LateFaults {
   panicked(error: unknown, query: Query): Outcome;
 }
 
-/** Makes nothing of a promise but what it looks like. A real one would be larger by half, and needs two closures to be made. */
+/**
+ * Looks like a Promise to `instanceof`, but has none of its state. A real one would be larger, and needs two
+ * closures.
+ */
 const PromiseShape = function PromiseShape(): void {
-  // There is nothing to set up.
+  // No state to set up.
 } as unknown as new () => Promise<Outcome>;
 PromiseShape.prototype = Promise.prototype;
 
 /**
- * To everybody but the chain it is a promise that never rejects: plugins `await` it, or call `then`. Who makes one calls
- * {@link settle} once, in a turn of the event loop of its choice: steps and followers run in that call.
+ * To all code but the chain this is a promise that never rejects: plugins `await` it, or call `then`. Its maker calls
+ * {@link settle} once, in any turn of the event loop: steps and followers run in that call.
  */
 export class LateOutcome extends PromiseShape implements LateFollower {
-  /** Whose outcome it is. */
+  /** The query of this outcome. */
   readonly query: Query;
-  /** {@link SETTLED} when all is done. */
+  /** {@link SETTLED} once the steps have run. */
   #steps: LateSteps | undefined;
-  /** Who follows; from then on the outcome. One field for both, as thousands may wait. */
+  /** The follower; the outcome once that has arrived. One field for both, as thousands may wait. */
   #end: LateFollower | Outcome | undefined;
 
   constructor(query: Query) {
@@ -39,8 +42,8 @@ export class LateOutcome extends PromiseShape implements LateFollower {
   }
 
   /**
-   * The outcome of a promise, as that of `query`: the promise itself where it is one that plugins may still add to, and what they add comes
-   * before anybody who waits for it.
+   * Wraps a promise of `query`'s outcome. Returns the promise itself if plugins may still add steps to it; their
+   * steps run before any waiting code.
    */
   static of(query: Query, promise: Promise<Outcome>, faults: LateFaults): LateOutcome {
     const isLate = promise instanceof LateOutcome;
@@ -52,14 +55,14 @@ export class LateOutcome extends PromiseShape implements LateFollower {
     return late;
   }
 
-  /** Has a plugin do something with the outcome, after all that were added before. */
+  /** Adds a plugin's step, after all present ones. */
   add(link: ChainLink, after: (outcome: Outcome, query: Query) => Outcome): void {
     const settled = LateOutcome.#settled(this);
     if (settled === undefined) this.#steps = (this.#steps ?? link.steps).with(link, after);
     else this.#end = link.follow(after, settled, this.query);
   }
 
-  /** Tells the follower of the outcome, when all plugins have done with it. */
+  /** Calls the follower with the outcome, after all steps. */
   follow(follower: LateFollower): void {
     const settled = LateOutcome.#settled(this);
     if (settled !== undefined) follower.settle(settled);
@@ -67,7 +70,7 @@ export class LateOutcome extends PromiseShape implements LateFollower {
     else this.#end = new TwoFollowers(this.#end as LateFollower, follower);
   }
 
-  /** The outcome is there. Further calls do nothing. */
+  /** Sets the outcome. Further calls do nothing. */
   settle(outcome: Outcome): void {
     if (this.#steps === SETTLED) return;
     const follower = this.#end as LateFollower | undefined;
@@ -77,15 +80,15 @@ export class LateOutcome extends PromiseShape implements LateFollower {
     follower?.settle(settled);
   }
 
-  /** As {@link settle}, with what the chain says now or later. */
+  /** Like {@link settle}, with an outcome of the chain that is available now or later. */
   settleWith(outcome: Outcome | Promise<Outcome>): void {
     if (!(outcome instanceof Promise)) this.settle(outcome);
     else if (outcome instanceof LateOutcome) outcome.follow(this);
-    // That of the chain never rejects.
+    // Promises of the chain never reject.
     else void outcome.then((settled) => this.settle(settled));
   }
 
-  // biome-ignore lint/suspicious/noThenProperty: it is to be awaited.
+  // biome-ignore lint/suspicious/noThenProperty: it has to be awaitable.
   override then<Fulfilled = Outcome, Rejected = never>(
     onFulfilled?: ((outcome: Outcome) => Fulfilled | PromiseLike<Fulfilled>) | null,
     onRejected?: ((reason: unknown) => Rejected | PromiseLike<Rejected>) | null,
@@ -96,7 +99,7 @@ export class LateOutcome extends PromiseShape implements LateFollower {
     return Promise.resolve(outcome).then(onFulfilled, onRejected);
   }
 
-  /** Not of the object: a class with private methods leaves a mark in each. */
+  /** Static, because a class with private methods adds a brand to each object. */
   static #settled(late: LateOutcome): Outcome | undefined {
     return late.#steps === SETTLED ? (late.#end as Outcome) : undefined;
   }
@@ -127,8 +130,8 @@ class TwoFollowers implements LateFollower {
 }
 
 /**
- * What plugins in a row do with a late outcome, the one nearest to it first. Queries that go the same way share such rows, so they are
- * made once: a row knows the longer ones that begin with it.
+ * The steps of consecutive plugins for a late outcome, the nearest one first. Queries that take the same way share
+ * such rows, so each row is made once: a row refers to the longer rows that begin with it.
  */
 export class StepRow implements LateSteps {
   readonly #before: StepRow | undefined;
@@ -154,7 +157,7 @@ export class StepRow implements LateSteps {
   with(link: ChainLink, after: (outcome: Outcome, query: Query) => Outcome): StepRow {
     for (const row of this.#longer) if (row.#link === link && row.#after === after) return row;
     const row = new StepRow(this.#link === undefined ? undefined : this, link, after);
-    // Who makes a function for each query has a row for each query, too.
+    // A caller that creates closures per query must also create a row per query.
     if (this.#longer.length < MOST_KNOWN) this.#longer.push(row);
     return row;
   }
@@ -165,5 +168,5 @@ export class StepRow implements LateSteps {
   }
 }
 
-/** Rows that are known to continue one: a plugin does one of a handful of things. */
+/** Rows remembered as continuations of one: a plugin has only a handful of steps. */
 const MOST_KNOWN = 8;

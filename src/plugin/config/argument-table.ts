@@ -3,7 +3,7 @@ import type { Argument } from "./arguments.ts";
 
 export type ArgumentTable = Readonly<Record<string, Argument<unknown>>>;
 
-/** A condition, so that declarations of other projects show the result and need no name for this type. */
+/** A conditional type, so that declarations of other projects show the result and need not import this type. */
 export type ArgumentsOf<A extends ArgumentTable> = A extends ArgumentTable
   ? { readonly [K in keyof A]: A[K] extends Argument<infer T> ? T : never }
   : never;

@@ -1,11 +1,11 @@
-/** The words behind a directive or an option: how many there are, and what each means. */
+/** The arguments of a directive or an option: their number, and the meaning of each. */
 import type { Token } from "../../corefile/tokens.ts";
 import type { Name } from "../../dns/name.ts";
 import { ZoneList } from "../query/zones.ts";
 import type { ConfigContext } from "./context.ts";
 import { parseZones, type Value, ValueProblem } from "./values.ts";
 
-/** Stands for a value that was reported as wrong. */
+/** Stands for a value that was reported as invalid. */
 export const INVALID: unique symbol = Symbol("invalid");
 export type Invalid = typeof INVALID;
 
@@ -16,7 +16,7 @@ export interface Argument<T> {
   usage(label: string): string;
 }
 
-/** The words of one line, taken from left to right. */
+/** The arguments of one line, taken from left to right. */
 export class ArgumentCursor {
   readonly owner: Token;
   readonly context: ConfigContext;
@@ -39,7 +39,7 @@ export class ArgumentCursor {
     return token;
   }
 
-  /** Reads a token as a value, and reports it when it is none. */
+  /** Reads a token as a value, and reports it if it is invalid. */
   value<T>(token: Token, value: Value<T>): T | Invalid {
     const parsed = value.parse(token.text, this.context);
     if (!(parsed instanceof ValueProblem)) return parsed;
@@ -61,7 +61,7 @@ export class ArgumentCursor {
     return INVALID;
   }
 
-  /** Reports words that nobody took. */
+  /** Reports arguments that were not read. */
   finish(): boolean {
     const extra = this.peek();
     if (extra === undefined) return true;
@@ -74,7 +74,7 @@ export class ArgumentCursor {
     return false;
   }
 
-  /** Passes over the words that nobody took, with a warning. */
+  /** Skips arguments that were not read, with a warning. */
   overlook(): void {
     const extra = this.peek();
     if (extra === undefined) return;
@@ -103,14 +103,14 @@ export function required<T>(value: Value<T>): Argument<T> {
   };
 }
 
-/** One word or none; `fallback` stands in. */
+/** One word, or `fallback` without it. */
 export function optional<T>(value: Value<T>): Argument<T | undefined>;
 export function optional<T>(value: Value<T>, fallback: T): Argument<T>;
 export function optional<T>(value: Value<T>, fallback?: T): Argument<T | undefined> {
   return optionalWhen(value, () => true, fallback);
 }
 
-/** As {@link optional}, but only a word that `applies` says yes to is taken: `cache [TTL] [ZONES...]`. */
+/** Like {@link optional}, but takes only a word that `applies` accepts: `cache [TTL] [ZONES...]`. */
 export function optionalWhen<T>(
   value: Value<T>,
   applies: (text: string) => boolean,
@@ -145,7 +145,7 @@ export function rest<T>(value: Value<T>, atLeast = 0): Argument<readonly T[]> {
   };
 }
 
-/** The remaining words as tokens, for a grammar of its own. */
+/** The remaining words as tokens, for a grammar of the plugin's own. */
 export function restTokens(): Argument<readonly Token[]> {
   return {
     read(cursor) {
@@ -157,7 +157,7 @@ export function restTokens(): Argument<readonly Token[]> {
   };
 }
 
-/** Words behind the last argument that CoreDNS reads and makes nothing of: accepted, with a warning. */
+/** Words behind the last argument that CoreDNS reads and ignores: accepted, with a warning. */
 export function overlooked(): Argument<undefined> {
   return {
     read(cursor) {
@@ -178,7 +178,7 @@ export function zones(fallback?: readonly Name[]): Argument<ZoneList> {
         given = true;
         const parsed = parseZones(token.text);
         if (parsed instanceof ValueProblem) {
-          // CoreDNS passes over what is no zone without a word.
+          // CoreDNS skips an invalid zone without a warning.
           cursor.context.report.warning("PLUGIN_BAD_ZONE", token.span, `${parsed.message}: it is ignored`, {
             expected: "a zone",
           });

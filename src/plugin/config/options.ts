@@ -7,18 +7,18 @@ import { ArgumentCursor, INVALID, type Invalid, overlooked, required, zones } fr
 import type { ConfigContext } from "./context.ts";
 import type { Value } from "./values.ts";
 
-/** One keyword of a block; it is given all lines that begin with it, which may be none. */
+/** One keyword of a block; it receives all lines that begin with it, possibly none. */
 export interface Option<T> {
   read(lines: readonly Directive[], context: ConfigContext): T | Invalid;
   readonly usage: string;
 }
 
-/** For options whose further words CoreDNS overlooks: they get a warning in place of an error. */
+/** For options whose further words CoreDNS ignores: these get a warning instead of an error. */
 export interface LineRules {
   readonly overlook?: boolean;
 }
 
-/** A keyword alone: true when it stands there. */
+/** A keyword alone: true if it is present. */
 export function flag(rules: LineRules = {}): Option<boolean> {
   const args = rules.overlook === true ? { more: overlooked() } : {};
   return {
@@ -30,7 +30,7 @@ export function flag(rules: LineRules = {}): Option<boolean> {
   };
 }
 
-/** A keyword with one value, `fallback` without the line. Of several lines the last one counts. */
+/** A keyword with one value, `fallback` without the line. The last of several lines counts. */
 export function single<T>(value: Value<T>, fallback?: undefined, rules?: LineRules): Option<T | undefined>;
 export function single<T>(value: Value<T>, fallback: T, rules?: LineRules): Option<T>;
 export function single<T>(value: Value<T>, fallback?: T, rules: LineRules = {}): Option<T | undefined> {
@@ -45,7 +45,7 @@ export function single<T>(value: Value<T>, fallback?: T, rules: LineRules = {}):
   };
 }
 
-/** A keyword with arguments; `undefined` without the line. Of several lines the last one counts. */
+/** A keyword with arguments; `undefined` without the line. The last of several lines counts. */
 export function option<A extends ArgumentTable>(args: A): Option<ArgumentsOf<A> | undefined> {
   const lines = optionList(args);
   return {
@@ -64,7 +64,7 @@ export function option<A extends ArgumentTable>(args: A): Option<ArgumentsOf<A> 
   };
 }
 
-/** A keyword with arguments that may stand on several lines, all of which count. */
+/** A keyword with arguments that may be repeated; all lines count. */
 export function optionList<A extends ArgumentTable>(args: A): Option<readonly ArgumentsOf<A>[]> {
   return {
     read(lines, context) {
@@ -81,7 +81,7 @@ export function optionList<A extends ArgumentTable>(args: A): Option<readonly Ar
   };
 }
 
-/** `fallthrough [ZONES...]`: without the line nothing, without zones everything falls through. */
+/** `fallthrough [ZONES...]`: nothing falls through without the line, everything without zones. */
 export function fallthrough(): Option<Fallthrough> {
   const inner = option({ zones: zones([Name.root]) });
   return {
@@ -94,7 +94,7 @@ export function fallthrough(): Option<Fallthrough> {
   };
 }
 
-/** A keyword that is accepted for the sake of old Corefiles and does nothing; says so with `why`. */
+/** A keyword that is accepted for old Corefiles and does nothing; warns with `why`. */
 export function ignored(why: string): Option<undefined> {
   return {
     read(lines, context) {

@@ -1,6 +1,7 @@
 /**
- * Directives declared as data. From one declaration come the parser, its error messages with their places, and the
- * description that help, documentation and `check` print. Reading a configuration opens nothing: no file, no socket, no clock.
+ * Directives declared as data. One declaration gives the parser, its error messages with their places, and the
+ * description that help, documentation and `check` print. Reading a configuration opens nothing: no file, no socket,
+ * no clock.
  */
 
 import type { DiagnosticSink, Span } from "../../corefile/diagnostic.ts";
@@ -14,14 +15,12 @@ import type { Option } from "./options.ts";
 
 /** A grammar for the occurrences of one directive within one server block. */
 export interface ConfigSchema<T> {
-  /**
-   * @returns one configuration for each instance to be made, `undefined` when something was reported as an error
-   */
+  /** @returns one configuration for each instance, `undefined` after an error was reported */
   parse(occurrences: readonly Directive[], context: ConfigContext): readonly T[] | undefined;
   readonly description: DirectiveDescription;
 }
 
-/** The declaration in words, for help and documentation. */
+/** The declaration as text, for help and documentation. */
 export interface DirectiveDescription {
   /** As in the README's syntax: `[TTL] [ZONES...]`. */
   readonly usage: string;
@@ -29,24 +28,24 @@ export interface DirectiveDescription {
 }
 
 export type OptionTable = Readonly<Record<string, Option<unknown>>>;
-/** A condition for the same reason as {@link ArgumentsOf}. */
+/** A conditional type for the same reason as {@link ArgumentsOf}. */
 export type OptionsOf<O extends OptionTable> = O extends OptionTable
   ? { readonly [K in keyof O]: O[K] extends Option<infer T> ? T : never }
   : never;
 
 export interface DirectiveSpec<A extends ArgumentTable, O extends OptionTable, C> {
-  /** In the order in which they stand on the line; the key in upper case is the name that messages use. */
+  /** In the order on the line; messages use the key in upper case. */
   readonly args?: A;
   /** The lines of the block; the key is the keyword. */
   readonly options?: O;
-  /** Whether keywords of the block may be in upper case, too. */
+  /** Whether keywords of the block may also be in upper case. */
   readonly ignoreCase?: boolean;
   /**
-   * May the directive stand several times in a block? `once` reports the second use; `each` makes one instance for each;
-   * `last` takes only the last one, and warns. Default `once`.
+   * Whether the directive may occur several times in a block. `once` reports the second one; `each` makes one
+   * instance for each; `last` uses only the last one, and warns. Default `once`.
    */
   readonly occurrences?: "once" | "each" | "last";
-  /** Takes lines of the block that begin with no known keyword (inline entries of `hosts`). */
+  /** Reads lines of the block that begin with an unknown keyword (inline entries of `hosts`). */
   readonly otherwise?: (line: Directive, context: ConfigContext) => boolean;
   /** Rules across arguments and options. `at` gives the place of an option, or of the directive. */
   readonly check?: (config: C, report: DiagnosticSink, at: (option?: string) => Span) => void;
@@ -128,7 +127,7 @@ export function directive<A extends ArgumentTable = EmptyTable, O extends Option
   };
 }
 
-/** Gives all occurrences of a directive to one instance, as a list. */
+/** Passes all occurrences of a directive to one instance, as a list. */
 export function merged<T>(schema: ConfigSchema<T>): ConfigSchema<readonly T[]> {
   return {
     parse(occurrences, context) {
@@ -139,7 +138,7 @@ export function merged<T>(schema: ConfigSchema<T>): ConfigSchema<readonly T[]> {
   };
 }
 
-/** A grammar of its own, over the same tokens and diagnostics. */
+/** A grammar of the plugin's own, over the same tokens and diagnostics. */
 export function customDirective<T>(
   description: DirectiveDescription,
   parse: (occurrences: readonly Directive[], context: ConfigContext) => readonly T[] | undefined,
@@ -147,7 +146,7 @@ export function customDirective<T>(
   return { parse, description };
 }
 
-/** A directive that takes neither arguments nor a block, such as `loop`. */
+/** A directive without arguments and block, such as `loop`. */
 export function bareDirective(): ConfigSchema<EmptyTable> {
   return directive({});
 }
@@ -161,7 +160,7 @@ function readArguments(
   const cursor = new ArgumentCursor(occurrence.name, occurrence.args, context);
   for (const [name, argument] of Object.entries(args)) {
     const value = argument.read(cursor, name.toUpperCase());
-    // The words behind a faulty one are not too many: nobody has looked at them.
+    // The words behind an invalid one were not read, so they are not reported as superfluous.
     if (value === INVALID) return false;
     config[name] = value;
   }

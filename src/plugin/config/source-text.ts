@@ -1,4 +1,4 @@
-/** Texts in a language of their own that stand in a Corefile: where in the Corefile a place in such a text is. */
+/** Expressions and templates inside a Corefile: maps places in them to places in the Corefile. */
 import type { DiagnosticSink, Span } from "../../corefile/diagnostic.ts";
 import type { Token } from "../../corefile/tokens.ts";
 import type { Environment } from "../../expression/evaluation/environment.ts";
@@ -7,8 +7,9 @@ import { compileTemplate, placeOf, type Template } from "../../expression/templa
 import { type Extent, LanguageError } from "../../expression/values/language-error.ts";
 
 /**
- * An expression from the words of a line, joined by single spaces (src/plugins/view/README.md). Faults are reported where they stand.
- * @param what in front of the message: "could not compile expression"
+ * An expression from the words of a line, joined by single spaces (src/plugins/view/README.md). Errors are reported
+ * at their place.
+ * @param what the prefix of the message: "could not compile expression"
  */
 export function readExpression<F>(
   tokens: readonly Token[],
@@ -34,7 +35,7 @@ export function readExpression<F>(
   }
 }
 
-/** A template from one word. Faults are reported where they stand, with line and column inside the template. */
+/** A template from one word. Errors are reported at their place, with line and column inside the template. */
 export function readTemplate(token: Token, report: DiagnosticSink): Template | undefined {
   try {
     return compileTemplate(token.text);
@@ -56,17 +57,17 @@ export function placeInTokens(tokens: readonly Token[], { start, end }: Extent):
     offset = behind + 1;
   }
   const last = tokens.at(-1);
-  if (last === undefined) throw new RangeError("a place in no text");
+  if (last === undefined) throw new RangeError("a place in an empty text");
   return last.span;
 }
 
 function placeInToken(token: Token, start: number, end: number): Span {
   const { span, text, raw, quoted } = token;
-  // What the environment filled in stands nowhere in the file.
+  // Text from the environment has no place in the file.
   if (raw !== text) return span;
   const before = text.slice(0, start);
   const lines = before.split("\n");
-  // A quotation mark within quotes has a backslash in front, which the word has not.
+  // In the file a quotation mark within quotes has a backslash in front, which the word lacks.
   const escapes = (part: string) => (quoted ? part.split('"').length - 1 : 0);
   const lastLine = lines.at(-1) ?? "";
   const column =

@@ -2,7 +2,7 @@
 import { type Argument, INVALID, rest } from "./arguments.ts";
 import { text } from "./values.ts";
 
-/** Files as they stand there: a CA; a certificate and its key; all three. */
+/** The files as written: a CA; a certificate and its key; or all three. */
 export const tlsFiles: Argument<readonly string[]> = {
   read(cursor, label) {
     const files = rest(text("a file")).read(cursor, label);

@@ -1,4 +1,4 @@
-/** What a single word of a configuration may mean. */
+/** The kinds of value that a single word of a configuration can have. */
 import { normaliseZone } from "../../corefile/server-key.ts";
 import { Name, NameError } from "../../dns/name.ts";
 import { parseRcode, rcodeName } from "../../dns/numbers.ts";
@@ -9,18 +9,18 @@ import { formatOctetCount, parseOctetCount } from "../../lib/text/octet-count.ts
 import { formatGoDuration, parseGoDuration } from "../../lib/time/duration.ts";
 import type { ConfigContext } from "./context.ts";
 
-/** Turns a word into a value, or says why it cannot. */
+/** Converts a word to a value, or returns the reason why it cannot. */
 export interface Value<T> {
-  /** What should stand there, in words: "a duration such as 30s". */
+  /** The expected value in words: "a duration such as 30s". */
   readonly expected: string;
   parse(text: string, context: ConfigContext): T | ValueProblem;
 }
 
 export class ValueProblem {
   readonly message: string;
-  /** The known word nearest to what was found. */
+  /** The known word nearest to the one found. */
   readonly suggestion: string | undefined;
-  /** What would be right where this word stands; without it, what the value always expects. */
+  /** The valid words at this place; without it, {@link Value.expected}. */
   readonly expected: string | undefined;
 
   constructor(message: string, suggestion?: string, expected?: string) {
@@ -35,7 +35,7 @@ export function text(expected = "a word"): Value<string> {
   return { expected, parse: (word) => word };
 }
 
-/** `problem` replaces the usual message of a value out of range, where CoreDNS has a text of its own. */
+/** `problem` replaces the usual out-of-range message where CoreDNS has a text of its own. */
 export interface RangeRules {
   readonly min?: number;
   readonly max?: number;
@@ -55,7 +55,7 @@ export function integer(rules: RangeRules = {}): Value<number> {
   };
 }
 
-/** Milliseconds from Go's duration syntax; with `bareSeconds` also a number of seconds without unit. */
+/** Milliseconds from Go's duration syntax; `bareSeconds` also accepts a number of seconds without unit. */
 export function duration(rules: RangeRules & { readonly bareSeconds?: boolean } = {}): Value<number> {
   const { min = Number.NEGATIVE_INFINITY, max = Number.POSITIVE_INFINITY } = rules;
   const expected = `a duration such as 30s or 1m30s${rangeWords(rules, formatGoDuration)}`;
@@ -75,7 +75,7 @@ export function duration(rules: RangeRules & { readonly bareSeconds?: boolean } 
   };
 }
 
-/** An amount of memory in octets, such as `64Mi`. */
+/** An amount of memory in bytes, such as `64Mi`. */
 export function octetCount(rules: RangeRules = {}): Value<number> {
   const { min = 0, max = Number.MAX_SAFE_INTEGER } = rules;
   const expected = `an amount of memory such as 64Mi${rangeWords(rules, formatOctetCount)}`;
@@ -89,7 +89,7 @@ export function octetCount(rules: RangeRules = {}): Value<number> {
   };
 }
 
-/** One of a few words; case counts unless said otherwise. */
+/** One of a few words; case-sensitive by default. */
 export function choice<const W extends string>(
   words: readonly W[],
   options: { readonly ignoreCase?: boolean; readonly problem?: (word: string) => string } = {},
@@ -109,7 +109,7 @@ export function choice<const W extends string>(
   };
 }
 
-/** A domain name, made fully qualified; case is kept. */
+/** A domain name, made fully qualified; keeps its case. */
 export function domainName(): Value<Name> {
   return {
     expected: "a domain name",
@@ -124,7 +124,7 @@ export function domainName(): Value<Name> {
   };
 }
 
-/** An IP address without port, as octets and as it was written. */
+/** An IP address without port, as octets and as written. */
 export function ipAddress(problem?: (word: string) => string): Value<string> {
   return {
     expected: "an IP address",
@@ -160,14 +160,14 @@ export function parseHostPort(word: string, defaultPort: number): HostPort | und
 }
 
 /**
- * An address to listen on for HTTP: `:8080`, `localhost:9153`, `[::1]:80`, `1.2.3.4:80`. The host may be empty, which
- * means all addresses.
+ * An address to listen on for HTTP: `:8080`, `localhost:9153`, `[::1]:80`, `1.2.3.4:80`. An empty host means all
+ * addresses.
  */
 export function listenAddress(): Value<string> {
   return {
     expected: "an address such as :8080 or 127.0.0.1:8080",
     parse(word) {
-      // Without a port it is any that is free, as for CoreDNS: that is what a variable comes to which is not set.
+      // Without a port the system picks one, as in CoreDNS: an unset variable leads to that.
       const match = /^(\[[0-9a-fA-F:.%]+\]|[^:[\]]*):(\d{0,5})$/.exec(word);
       if (match === null || Number(match[2]) > 0xffff)
         return new ValueProblem(`'${word}' is not an address with a port`);
@@ -205,7 +205,7 @@ export function percentage(rules: RangeRules): Value<number> {
   };
 }
 
-/** Zones from one word: a name, a key with scheme and port, or a reverse CIDR, which may give several. */
+/** Zones from one word: a name, a key with scheme and port, or a reverse CIDR, which may cover several zones. */
 export function parseZones(word: string): Name[] | ValueProblem {
   const zones = normaliseZone(word);
   if (zones.length === 0) return new ValueProblem(`'${word}' is not a zone`);

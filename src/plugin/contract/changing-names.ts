@@ -1,12 +1,12 @@
 /**
- * Which names of a configuration change without a reload, and who hears of it. Whoever keeps answers finds out with it which other names an answer
- * rests on.
+ * The names of a configuration whose data change without a reload, and the plugins to notify. A cache uses it to find
+ * the other names that an answer depends on.
  */
 import { hashName, type Name } from "../../dns/name.ts";
 import { octetAt } from "../../dns/octets.ts";
 import type { PluginInstance } from "./plugin-instance.ts";
 
-/** With more zones than this, every name counts as one that may change. */
+/** With more zones than this, every name counts as changing. */
 const MOST_ZONES = 20_000;
 const MAX_LABELS = 127;
 
@@ -48,12 +48,12 @@ export class ChangingNames {
     }
   }
 
-  /** Whether no name may change. */
+  /** Whether no name changes. */
   get isEmpty(): boolean {
     return this.#count === 0;
   }
 
-  /** Whether a name may change: one in wire form and lower case, which ends before `end`. */
+  /** Whether a name's data may change. The name is in wire form and lower case, and ends before `end`. */
   has(octets: Uint8Array, start: number, end: number): boolean {
     return this.zoneOf(octets, start, end) !== undefined;
   }
@@ -75,7 +75,7 @@ export class ChangingNames {
     }
   }
 
-  /** The data for these names changed, and those for all names below them. */
+  /** Reports that the data of these names changed, and of all names below them. */
   tell(names: readonly Name[]): void {
     for (const instance of this.#plugins()) instance.forget?.(names);
   }

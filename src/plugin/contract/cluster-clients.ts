@@ -1,21 +1,21 @@
-/** What a plugin that serves the names of a cluster knows of the pods that ask it. */
+/** The pods that query a plugin which serves a cluster's names. */
 export interface ClusterClients {
-  /** The cluster domain that names of services end in, without final dot: `cluster.local`. */
+  /** The cluster domain of service names, without final dot: `cluster.local`. */
   readonly domain: string;
-  /** Whether pods are kept, so that {@link pod} knows them all. */
+  /** Whether the plugin stores pods, so that {@link pod} finds all of them. */
   readonly keepsPods: boolean;
-  /** Addresses of a pod out of what is kept; `undefined` where there is none. */
+  /** Addresses of a stored pod; `undefined` if there is no such pod. */
   pod(namespace: string, name: string): readonly string[] | undefined;
-  /** `undefined` while that is not known. */
+  /** `undefined` while the namespaces are not known yet. */
   hasNamespace(namespace: string): boolean | undefined;
-  /** What is still to be listed and why it has not come; empty when all is known. */
+  /** The resources that are still to be listed, each with the reason of the delay; empty when all are listed. */
   readonly awaited: readonly string[];
-  /** Whether there is an API, so that {@link readPod} can be asked. */
+  /** Whether {@link readPod} has an API to ask. */
   readonly isLive: boolean;
   /**
-   * Reads one pod as the cluster has it now.
-   * @returns the object as in JSON, `undefined` where there is no such pod or no API
-   * @throws with a message for the operator
+   * Reads one pod from the API.
+   * @returns the object as in JSON, `undefined` without such a pod or without an API
+   * @throws an error with a message for the operator
    */
   readPod(namespace: string, name: string, signal: AbortSignal): Promise<unknown>;
 }

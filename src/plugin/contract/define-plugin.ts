@@ -1,4 +1,4 @@
-/** What a plugin is: a pure declaration of its configuration, and a maker of running instances. */
+/** The definition of a plugin: a pure declaration of its configuration, and a factory of running instances. */
 
 import type { DiagnosticSink, Span } from "../../corefile/diagnostic.ts";
 import type { Directive } from "../../corefile/tree.ts";
@@ -13,14 +13,14 @@ export interface PluginDefinition<T> {
   /** One sentence for lists and help. */
   readonly summary: string;
   readonly config: ConfigSchema<T>;
-  /** Versions of Portolan that the plugin works with, such as `>=0.2.0 <1`; it is refused by any other. */
+  /** Versions of Portolan that the plugin works with, such as `>=0.2.0 <1`; other versions refuse it. */
   readonly requires?: string;
-  /** Directives that have to stand in the same server block. */
+  /** Directives that must be in the same server block. */
   readonly needs?: readonly string[];
-  /** Its presence opens all query classes for the listener (docs/spec/coredns-behaviour.md#admission). */
+  /** Its presence enables all query classes for the listener (docs/spec/coredns-behaviour.md#admission). */
   readonly allClasses?: boolean;
   /**
-   * The process needs one instance, whatever the number of its data planes (`multisocket`): there is none on the further threads.
+   * One instance serves the whole process, however many data planes it has (`multisocket`): further threads get none.
    * For plugins that answer no queries.
    */
   readonly leaderOnly?: boolean;
@@ -32,20 +32,20 @@ export interface PluginDefinition<T> {
   /** Where its instance serves pages over HTTP, as `HOST:PORT`: no server block can listen on that port. */
   httpAddress?(config: T): string;
   /**
-   * Sets what belongs to the whole block, before any instance is made. Must not open anything; `report` takes what is
-   * wrong, at `span`, the place of the directive.
+   * Sets options of the whole block, before any instance is made. Must not open anything; errors go to `report`, at
+   * `span`, the place of the directive.
    */
   configure?(config: T, settings: BlockSettings, setup: SetupContext): void;
   /**
-   * Makes an instance. Must not open anything either: that is for `start`. May throw {@link SetupError}. Left out by plugins that
-   * only set the block.
+   * Makes an instance. Must not open anything either: `start` does. May throw {@link SetupError}. Plugins that only
+   * configure the block leave it out.
    */
   create?(config: T, site: Site): PluginInstance;
   /**
-   * Makes instances for each block of a configuration that names the directive anywhere, besides those that {@link create} makes, in the
-   * same place of the chain: for what a directive means for the blocks that do not have it. Of plugins that come with the program
-   * alone.
-   * @param configs all that the configuration says of the directive
+   * Makes instances for every block, if any block of the configuration names the directive. They are additional to
+   * those of {@link create}, and have the same place in the chain. For a directive that affects blocks without it.
+   * Built-in plugins only.
+   * @param configs every configuration of the directive
    * @internal
    */
   createForEveryBlock?(configs: readonly T[], site: Site): readonly PluginInstance[];
@@ -57,10 +57,10 @@ export interface SetupContext {
   readonly span: Span;
 }
 
-/** What `create` or `start` cannot work with; shown to the operator as it is. */
+/** A problem that `create` or `start` reports to the operator, as written. */
 export class SetupError extends Error {
   override readonly name = "SetupError";
-  /** What to do about it, in sentences. */
+  /** The remedies, in sentences. */
   readonly notes: readonly string[];
 
   constructor(message: string, { cause, notes = [] }: { cause?: unknown; notes?: readonly string[] } = {}) {
@@ -69,9 +69,7 @@ export class SetupError extends Error {
   }
 }
 
-/**
- * Declares a plugin. A module's default export is the value of this function.
- */
+/** Declares a plugin. A module's default export is the value of this function. */
 export function definePlugin<T>(definition: PluginDefinition<T>): PluginDefinition<T> {
   return definition;
 }

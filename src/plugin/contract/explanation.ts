@@ -1,6 +1,6 @@
-/** The way of one query as plain values: what `explain` prints, what its endpoint answers, and what is asked of it. */
+/** The path of one query as plain values: the input and output of `explain` and its endpoint. */
 
-/** A question to be explained, with everything about its client that plugins may look at. */
+/** A query to be explained, with everything about its client that plugins may read. */
 export interface ExplainQuestion {
   /** With final dot. */
   readonly name: string;
@@ -8,15 +8,15 @@ export interface ExplainQuestion {
   readonly type: number;
   /** By number; IN unless given. */
   readonly class?: number;
-  /** IP address of the client; loopback unless given. */
+  /** IP address of the client; a loopback address unless given. */
   readonly client?: string;
   readonly transport?: "udp" | "tcp";
-  /** Which listener is asked (`dns://:53`); the first that has a block for the name unless given. */
+  /** The listener (`dns://:53`); the first with a block for the name unless given. */
   readonly listener?: string;
   readonly flags?: readonly QueryFlag[];
 }
 
-/** Flags that a client sets: `rd` is set unless flags are given. `do` is the one of EDNS. */
+/** Flags of the query: `rd` is set unless flags are given. `do` is in EDNS. */
 export const QUERY_FLAGS = ["rd", "ad", "cd", "do"] as const;
 export type QueryFlag = (typeof QUERY_FLAGS)[number];
 
@@ -28,20 +28,20 @@ export interface Explanation {
   readonly transport: "udp" | "tcp";
   /** Flags of the query. */
   readonly flags: readonly string[];
-  /** The running server that was asked; `undefined` when the configuration was made for the question alone. */
+  /** The running server; `undefined` if the configuration was made for this query alone. */
   readonly server: ExplainedServer | undefined;
   /** `dns://:53`. */
   readonly listener: string;
-  /** Keys and place of the server block; `undefined` when none takes the question. */
+  /** Keys and place of the server block; `undefined` if no block takes the question. */
   readonly block: string | undefined;
-  /** The name of the view that took the query; `undefined` without one. */
+  /** The view that took the query; `undefined` without one. */
   readonly view: string | undefined;
   readonly steps: readonly Step[];
   /** `undefined` when nothing is sent. */
   readonly message: ExplainedMessage | undefined;
   /** The plugin that answered or failed. */
   readonly plugin: string | undefined;
-  /** Why it failed. */
+  /** The reason of the failure. */
   readonly error: string | undefined;
   readonly milliseconds: number;
 }
@@ -49,7 +49,7 @@ export interface Explanation {
 export interface ExplainedServer {
   /** `Portolan-0.1.0`. */
   readonly version: string;
-  /** Threads that answer, each with its own connections, and one cache; the first one was asked. */
+  /** Threads that answer, each with its own connections, and with one shared cache; this query went to the first. */
   readonly threads: number;
   /** SHA-512 of the configuration in force, in hex. */
   readonly configuration: string;
@@ -66,25 +66,25 @@ export interface ExplainedMessage {
   readonly edns: { readonly udpSize: number; readonly dnssecOk: boolean } | undefined;
   /** Octets on the wire. */
   readonly size: number;
-  /** Whether there is a record of the type asked. */
+  /** Whether there is a record of the queried type. */
   readonly hasAnswer: boolean;
 }
 
 /** One plugin, or a lookup that a plugin made through the server. */
 export interface Step {
-  /** How many lookups led here. */
+  /** The nesting of internal lookups. */
   readonly depth: number;
   readonly plugin: string;
-  /** What it did, in words. */
+  /** The plugin's action, in words. */
   readonly decision: string;
-  /** Name and type that it was asked for, where a plugin in front of it had changed the question. */
+  /** The question's name and type, if a plugin in front had changed them. */
   readonly asked?: string;
   readonly notes: readonly { readonly text: string; readonly facts?: Readonly<Record<string, unknown>> }[];
-  /** Spent in the plugin itself; `undefined` when that is not known. */
+  /** Milliseconds in the plugin itself; `undefined` if unknown. */
   readonly milliseconds: number | undefined;
 }
 
-/** A question that cannot be put to a server; the message says why and what to do. */
+/** A query that cannot be sent to the server; the message has the reason and the remedy. */
 export class ExplainError extends Error {
   override readonly name = "ExplainError";
 }

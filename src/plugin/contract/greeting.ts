@@ -1,12 +1,18 @@
-/** What a proxy says in front of a client's messages, such as the PROXY protocol's header, so that the client's address is not lost. */
+/**
+ * The header that a proxy puts in front of a client's messages to pass on the client's address, such as that of the
+ * PROXY protocol.
+ */
 import type { Endpoint } from "../message/endpoint.ts";
 
-/** Reads greetings. A plugin sets one for its block (`BlockSettings.greeting`); it stands below every transport of the listener. */
+/**
+ * Reads such headers. A plugin sets one for its block (`BlockSettings.greeting`); it applies below every transport of
+ * the listener.
+ */
 export interface Greeting {
   /**
    * Reads the beginning of a stream.
-   * @param octets all that has come so far
-   * @returns `undefined` where more has to come
+   * @param octets everything received so far
+   * @returns `undefined` if the header is incomplete
    * @throws GreetingError: the connection is closed
    */
   readStream(octets: Uint8Array, peer: Endpoint, local: Endpoint): GreetingReading | undefined;
@@ -18,15 +24,15 @@ export interface Greeting {
 }
 
 export interface GreetingReading {
-  /** Octets of the greeting; the messages begin behind it. 0 where there is none. */
+  /** Octets of the header; the messages begin behind it. 0 without a header. */
   readonly length: number;
-  /** Who asks in truth; the peer unless given. */
+  /** The client behind the proxy; the peer unless given. */
   readonly client?: Endpoint | undefined;
-  /** Where it asked; where the peer did unless given. */
+  /** The address that the client queried; the socket's own unless given. */
   readonly local?: Endpoint | undefined;
 }
 
-/** A greeting that is malformed, missing, or comes from who may not send one. */
+/** A header that is malformed, missing, or from a peer that may not send one. */
 export class GreetingError extends Error {
   override readonly name = "GreetingError";
 }

@@ -15,75 +15,84 @@ export interface PluginInstance {
   /** Absent for a plugin that is not in the query chain. */
   readonly handle?: Handler;
   /**
-   * Of a handler that only looks at what comes back: it can do without seeing each answer that is given again, and hears of them later. What
-   * it does with an answer must depend on nothing but the octets of the query.
+   * For a handler that only reviews outcomes: it need not see each repeated answer, and is informed of them later.
+   * Its effect on an answer must depend only on the octets of the query.
    */
   readonly witness?: AnswerWitness | undefined;
   /**
-   * True for a handler that only records what clients ask, such as a log. Queries that no client sent (`explain`) then go past it. Without
-   * this, what an external plugin counts and logs for such a query is left out, but its handler is called.
+   * True for a handler that only records client queries, such as a log. Queries that no client sent (`explain`) then
+   * bypass it. Without this, the handler of an external plugin is called for them, but its counters and log lines are
+   * suppressed.
    */
   readonly recordsOnly?: boolean;
-  /** What it does with dynamic updates (RFC 2136) of a block that takes them. Absent for a plugin that they pass by. */
+  /** Handles dynamic updates (RFC 2136) in a block that accepts them. Without it, updates bypass the plugin. */
   readonly handleUpdate?: Handler | undefined;
   /**
-   * A reload: takes all plugins of the configuration that still answers, so that what they know need not be lost. Called for all
-   * instances before {@link start} of any, in each data plane. They may be of another version of their module.
+   * Called in a reload with all plugins of the configuration in force, so that their data can be taken over. Called
+   * for all instances before {@link start} of any, in each data plane. The predecessors may be of another version of
+   * their module.
    */
   inherit?(predecessors: readonly PlacedPlugin[]): void | Promise<void>;
   /**
-   * Looks at the files that {@link start} is going to need, and keeps nothing: for `portolan check`. Throws a `SetupError` where the
-   * start would be refused.
+   * Checks the files that {@link start} will need, and keeps nothing: for `portolan check`. Throws a `SetupError` if
+   * the start would be refused.
    */
   examine?(): void | Promise<void>;
-  /** Opens what it needs, before the DNS sockets listen. Throwing refuses the start, or the reload. */
+  /** Opens the plugin's resources, before the DNS sockets listen. An exception refuses the start, or the reload. */
   start?(): void | Promise<void>;
   /**
-   * Waits until what it answers from is there, for as long as it wants to be waited for. Called after {@link start}, for all instances
-   * at once, on the main thread. At the start of the process the server listens meanwhile, so that everything else is answered; a
-   * reload waits for it before this instance takes over, and so do commands that ask without listening. {@link stop} ends the wait.
+   * Waits for the plugin's data, for a time that the plugin chooses. Called after {@link start}, for all instances in
+   * parallel, on the main thread. At the start of the process the server already listens, so that other queries are
+   * answered. A reload waits for it before this instance takes over, and so do commands that query without a
+   * listener. {@link stop} ends the wait.
    */
   warmUp?(): Promise<void>;
   /** Called when the server listens, at start and after every reload. */
   started?(): void;
-  /** Is it ready to answer? Asked by `ready`. */
+  /** Whether the plugin is ready to answer. Polled by `ready`. */
   ready?(): boolean;
   /**
-   * Has it become unfit to answer? Asked by `ready` each time, also of who was ready once: for what an operator has asked to count. Such
-   * a plugin is not {@link ready} either.
+   * Whether the plugin has become unfit to answer. Polled by `ready` on every request, even after {@link ready} has
+   * returned true; for checks that an operator opted into. An unfit plugin is not {@link ready} either.
    */
   unfit?(): boolean;
-  /** How it stands, for people: lines without the plugin's name. `ready` shows them to who asks for more than yes or no. */
+  /** Human-readable status lines, without the plugin's name; `ready` shows them in its verbose output. */
   describeState?(): readonly string[];
-  /** The process is about to stop, while everything still answers: wait here for lame ducks. */
+  /** Called before the process stops, while everything still answers: wait here for lame ducks. */
   drain?(): Promise<void>;
-  /** Closes all that it opened. Called once, when no query is in the chain any more. */
+  /** Closes everything that the plugin opened. Called once, when no query is in the chain any more. */
   stop?(): void | Promise<void>;
-  /** Like {@link stop}, but the process ends: for what a reload must not do (`on shutdown`). Called before `stop`. */
+  /** Like {@link stop}, but only at the end of the process, not in a reload (`on shutdown`). Called before `stop`. */
   shutdown?(): void | Promise<void>;
-  /** May this block answer the query? Blocks of one zone are asked in the order of the Corefile (`view`). */
+  /** Whether this block answers the query. Blocks of one zone are tried in the order of the Corefile (`view`). */
   accepts?(query: Query): boolean;
   /**
-   * Switches metadata on for the block: each of its queries gets a map of labels before the filters are asked, and for those
+   * Enables metadata for the block: each of its queries gets a map of labels before the filters run, and for queries
    * in these zones the instances with {@link provideMetadata} fill it (src/plugins/metadata/README.md).
    */
   readonly metadataZones?: ZoneList;
-  /** Called for a query of this block before the chain, when `metadata` is on: sets labels with `query.setMetadata`. */
+  /**
+   * Called for a query of this block before the chain, if `metadata` is enabled: sets labels with
+   * `query.setMetadata`.
+   */
   provideMetadata?(query: Query): void;
-  /** The cluster whose names it serves, for who asks as one of its pods (`explain`). */
+  /** The cluster that the plugin serves, for queries in the name of one of its pods (`explain`). */
   readonly cluster?: ClusterClients;
   /**
-   * The data of another plugin of the configuration changed: answers that were kept for these names, and for all below them, are no
-   * longer true, nor are those that lead to them. Called by that plugin through `site.changingNames`.
+   * The data of another plugin of the configuration changed: cached answers for these names, for all names below
+   * them, and answers that lead to them are out of date. That plugin calls this through `site.changingNames`.
    */
   forget?(names: readonly Name[]): void;
-  /** Zones that it has and that may be copied as a whole. Complete from `started` on; one may have none before. */
+  /** The plugin's zones that may be transferred. Complete from `started` on; earlier it may be empty. */
   readonly transferSource?: TransferSource | undefined;
-  /** What it knows of the search paths of clients (`autopath @NAME`). */
+  /** The search paths of clients (`autopath @NAME`). */
   readonly searchPathSource?: SearchPathSource;
-  /** What it does for other plugins of its block beyond what this contract knows. */
+  /** Services for other plugins of the block that have no member in this interface. */
   readonly services?: readonly Offer<unknown>[];
-  /** A query of the listener that no block took, and what the server says to it. Asked of one instance a listener. */
+  /**
+   * Called for a query of the listener that no block took, with the server's outcome. Only one instance per listener
+   * is called.
+   */
   unrouted?(query: Query, outcome: Reply | Failure): void;
 }
 
@@ -92,7 +101,10 @@ export interface PlacedPlugin {
   readonly instance: PluginInstance;
 }
 
-/** Whether CoreDNS has a link for it in the chain of queries: also for a plugin that only filters queries, or collects metadata of them. */
+/**
+ * Whether CoreDNS has a link for it in the chain of queries: also for a plugin that only filters queries, or collects
+ * their metadata.
+ */
 export function isInChain(instance: PluginInstance): boolean {
   return (
     instance.handle !== undefined || instance.accepts !== undefined || instance.metadataZones !== undefined

@@ -1,20 +1,20 @@
-/** The search path of a client, as far as somebody on the server knows it (`autopath`). */
+/** The search path of a client, if a plugin knows it (`autopath`). */
 import type { Name } from "../../dns/name.ts";
 import type { Query } from "../query/query.ts";
 
-/** The names, or why there are none. */
+/** The names, or the reason why there are none. */
 export type SearchPath = readonly Name[] | string;
 
 export interface SearchPathSource {
   /**
-   * Whoever will ask for search paths says so once, in its `start`, which comes before that of the source: what only this is for need
-   * not be read and kept otherwise.
-   * @returns why no query will ever get one, as a sentence for the log; `undefined` when all is well
+   * Announces that search paths will be requested. Called once, in the requester's `start`, which comes before that
+   * of the source, so that the source reads and keeps data for search paths only if they are needed.
+   * @returns the reason, as a sentence for the log, if no query will ever get a search path; `undefined` otherwise
    */
   wantSearchPaths?(): string | undefined;
   /**
-   * The names that the client appends to a relative name, first one first, without the root. Whoever is not sure says why not, in
-   * words for people who follow a query: a path of somebody else leads to answers of somebody else.
+   * The names that the client appends to a relative name, in order and without the root. A source that is not sure
+   * returns the reason in words for a trace: the path of another client leads to the answers of another client.
    */
   searchPath(query: Query): SearchPath | Promise<SearchPath>;
 }

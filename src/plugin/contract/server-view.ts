@@ -1,4 +1,4 @@
-/** What is in force in a running server, as plain values: for the console and whoever else shows it. */
+/** The state of a running server as plain values, for the console and other displays. */
 import type { PlacedPlugin } from "./plugin-instance.ts";
 
 export interface ServerView {
@@ -14,11 +14,11 @@ export interface ServerView {
 export interface BlockView {
   /** `example.org.:53`. */
   readonly keys: readonly string[];
-  /** Where the first key stands. */
+  /** The place of the first key. */
   readonly place: PlaceView;
   /** Listeners (`dns://:53`). */
   readonly listeners: readonly string[];
-  /** Names of the plugins in the order in which they see a query, and whether they do. */
+  /** Names of the plugins in the order in which they see a query, and whether they handle queries. */
   readonly chain: readonly { readonly name: string; readonly handles: boolean }[];
   readonly plugins: readonly PlacedPlugin[];
 }
@@ -38,17 +38,17 @@ export interface DiagnosticView extends PlaceView {
 
 export interface ConfigurationView {
   readonly file: string;
-  /** The Corefile as it was read; what it imports is not in it. */
+  /** The Corefile as it was read, without its imports. */
   readonly text: string;
   readonly sha512: string;
   /** Milliseconds of the Unix epoch at which it came into force. */
   readonly inForceSince: number;
   readonly warnings: readonly DiagnosticView[];
-  /** The last Corefile that was not put into force, if that came after the one that is. */
+  /** The last refused Corefile, if it is newer than the one in force. */
   readonly refused: RefusalView | undefined;
 }
 
-/** What the log says behind a refused reload: which configuration goes on. */
+/** The part of the log line after a refused reload that names the configuration in force. */
 export function staysInForce({ inForceSince }: Pick<ConfigurationView, "inForceSince">): string {
   const since = new Date(inForceSince).toISOString().replace(/\.\d+Z$/, "Z");
   return `the configuration in force since ${since} stays in force`;
@@ -58,6 +58,6 @@ export interface RefusalView {
   /** Milliseconds of the Unix epoch. */
   readonly at: number;
   readonly reason: string;
-  /** Where the reason can be told by places in the file. */
+  /** The errors that have places in the file. */
   readonly diagnostics: readonly DiagnosticView[];
 }

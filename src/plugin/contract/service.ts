@@ -1,4 +1,4 @@
-/** What a plugin does for others of its server block, where the contract has no word of its own for it. */
+/** Services between plugins of a server block that have no member in the contract. */
 
 /** A service on offer: an entry of `PluginInstance.services`. */
 export interface Offer<T> {
@@ -7,7 +7,7 @@ export interface Offer<T> {
 }
 
 /**
- * The name of a service. It stands on a floor below both who offers it and who uses it, so that neither knows the other:
+ * The name of a service. It is on a floor below the plugins that offer and use it, so that neither imports the other:
  *
  *     export const CLUSTER: ServiceKey<Cluster> = new ServiceKey("cluster");
  *     // the one plugin:            services: [CLUSTER.offer(cluster)]
@@ -30,7 +30,7 @@ export class ServiceKey<T> {
     const services: T[] = [];
     for (const { instance } of plugins) {
       for (const offer of instance.services ?? []) {
-        // Only `offer` above makes an offer with this key.
+        // Only `offer` above makes offers with this key.
         if (offer.key === this) services.push(offer.service as T);
       }
     }
@@ -38,7 +38,7 @@ export class ServiceKey<T> {
   }
 }
 
-/** A plugin as far as its services go. */
+/** A plugin, reduced to its services. */
 export interface OfferingPlugin {
   readonly instance: { readonly services?: readonly Offer<unknown>[] | undefined };
 }

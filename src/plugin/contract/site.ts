@@ -1,6 +1,6 @@
 /**
- * What the server gives to a plugin when it makes an instance. Everything outside of the plugin comes in here, so that a
- * test can hold it.
+ * The server as a plugin instance sees it. Everything outside the plugin comes through here, so that a test can
+ * replace it.
  */
 
 import type { IncomingMessage, ServerResponse } from "node:http";
@@ -26,29 +26,31 @@ export interface Site {
   readonly random: Random;
   /** Messages appear as `plugin/<name>: …`. */
   readonly log: Logger;
-  /** The process log without prefix, for plugins whose lines are a format of their own (`log`). */
+  /** The process log without prefix, for plugins with their own line format (`log`). */
   readonly processLog: Logger;
-  /** Families live as long as the process and survive reloads: asking again gives the same one. */
+  /** Families live as long as the process and survive reloads: a second request returns the same one. */
   readonly metrics: MetricsRegistry;
   readonly http: HttpService;
   readonly feed: Feed;
   readonly control: ServerControl;
-  /** Finished queries of this thread: cache hits, and those that no block took, are among them. */
+  /** Finished queries of this thread, including cache hits and queries that no block took. */
   readonly queries: QueryStream;
   readonly machine: Machine;
-  /** One for all blocks of this configuration. */
+  /** Shared by all blocks of this configuration. */
   readonly changingNames: ChangingNames;
   readonly version: string;
   /** Joins a relative path with the directory of `root`. */
   resolvePath(path: string): string;
   /**
-   * One object for all blocks of this configuration, made when the first of them asks. Keys are the plugin's own, each for one
-   * type; a reload begins with none.
+   * One object for all blocks of this configuration, made at the first call. Keys belong to the plugin, each for one
+   * type; a reload begins without objects.
    */
   shared<T>(key: string, make: () => T): T;
 }
 
-/** The server block that holds the directive. Its members are complete once all instances are made: use them from `start` on. */
+/**
+ * The server block of the directive. Its members are complete once all instances are made: use them from `start` on.
+ */
 export interface BlockSite {
   readonly keys: readonly ServerKey[];
   /** Zones of the keys, in order. */
@@ -65,11 +67,14 @@ export interface ListenerSite {
   /** `dns://:53`. */
   readonly label: string;
   readonly zone: Name;
-  /** Address to reach it from this machine; the port is real even where port 0 was asked for. `undefined` before it listens. */
+  /**
+   * Address to reach it from this machine; the port is real even if the Corefile says 0. `undefined` before it
+   * listens.
+   */
   address(): { readonly host: string; readonly port: number } | undefined;
 }
 
-/** What configuration-only plugins set for the block they stand in (docs/spec/coredns-behaviour.md#blocks). */
+/** Options of a block that its configuration-only plugins set (docs/spec/coredns-behaviour.md#blocks). */
 export interface BlockSettings {
   /** Addresses to listen on; empty for the wildcard (`bind`). */
   listenHosts: string[];
@@ -87,32 +92,35 @@ export interface BlockSettings {
   idleTimeout: number;
   /** Queries on one TCP connection, -1 for no limit. */
   maxTcpQueries: number;
-  /** Codes of EDNS options that clients get back, besides those that every server sends back (`rewrite`). */
+  /** Codes of EDNS options that are echoed to clients, besides those that every server echoes (`rewrite`). */
   echoedOptions: number[];
-  /** Dynamic updates go to this block's plugins (`file`); elsewhere they are NOTIMP. */
+  /** Whether dynamic updates go to this block's plugins (`file`); elsewhere they are NOTIMP. */
   takesUpdates: boolean;
-  /** Names that do not exist are denied as RFC 9824 has it: clients that set CO see it in replies. */
+  /** Whether names that do not exist get compact denials (RFC 9824): clients that set CO see it in replies. */
   deniesCompactly: boolean;
-  /** What proxies say in front of messages, on every transport of the block's listeners (`proxyproto`). */
+  /** Reads the headers of proxies, on every transport of the block's listeners (`proxyproto`). */
   greeting: Greeting | undefined;
-  /** Who the server is towards TLS clients; without it what would be encrypted is plain (`tls`). */
+  /** The server's certificate for TLS clients; without it encrypted schemes are served in plain text (`tls`). */
   identity: IdentityHolder | undefined;
-  /** Connections of an `https://` listener, 0 for no limit of its own, and HTTP/2 streams on each, 0 for the default (`https`). */
+  /**
+   * Connections of an `https://` listener, 0 for no own limit, and HTTP/2 streams on each, 0 for the default
+   * (`https`).
+   */
   maxHttpsConnections: number;
   maxHttpsStreams: number;
-  /** Connections of a `grpc://` listener, 0 for no limit of its own, and streams on each (`grpc_server`). */
+  /** Connections of a `grpc://` listener, 0 for no own limit, and streams on each (`grpc_server`). */
   maxGrpcConnections: number;
   maxGrpcStreams: number;
-  /** Connections of a `quic://` listener, 0 for no limit of its own, streams of each, and queries of all that wait for their answers (`quic`). */
+  /** Connections of a `quic://` listener, 0 for no own limit, streams of each, and pending queries of all (`quic`). */
   maxQuicConnections: number;
   maxQuicStreams: number;
   maxQuicQueries: number;
-  /** Connections of an `https3://` listener, and streams on each, 0 for no limit of their own (`https3`). */
+  /** Connections of an `https3://` listener, and streams on each, 0 for no own limit (`https3`). */
   maxHttps3Connections: number;
   maxHttps3Streams: number;
 }
 
-/** Limits of a listener when nobody says otherwise (docs/spec/coredns-behaviour.md#listeners). */
+/** The default limits of a listener (docs/spec/coredns-behaviour.md#listeners). */
 export function defaultBlockSettings(): BlockSettings {
   return {
     listenHosts: [],
@@ -151,61 +159,65 @@ export interface Random {
 
 export interface Machine {
   readonly hostname: string;
-  /** Addresses of an interface, link-local IPv6 ones with zone index; `undefined` for a name that is no interface. */
+  /** Addresses of an interface, link-local IPv6 ones with zone index; `undefined` if there is no such interface. */
   interfaceAddresses(name: string): readonly string[] | undefined;
-  /** All addresses of this machine but loopback. */
+  /** All addresses of this machine except loopback. */
   addresses(): readonly string[];
   readonly environment: Readonly<Record<string, string | undefined>>;
-  /** How many threads the machine can run at one time: the processors that this process may use. */
+  /** The number of processors that this process may use. */
   readonly parallelism: number;
-  /** Files and sockets that the process may have open at one time, `Infinity` where the system does not say. */
+  /** Files and sockets that the process may have open, `Infinity` if the system sets no limit. */
   readonly descriptors: number;
-  /** Octets of memory that the process may have; `undefined` where nobody set a limit. */
+  /** Memory that the process may have, in bytes; `undefined` without a limit. */
   readonly memoryLimit?: number | undefined;
-  /** Version of the OpenSSL that Node carries. */
+  /** Version of the OpenSSL in Node. */
   readonly openssl?: string | undefined;
-  /** Octets of memory that the process has now. */
+  /** Resident memory of the process in bytes. */
   residentOctets?(): number;
-  /** Whether little of {@link memoryLimit} is left: who keeps something that can be spared is to take no more then. */
+  /** Whether little of {@link memoryLimit} is left: caches must not grow then. */
   isMemoryTight?(): boolean;
 }
 
 /**
- * What the data plane on the main thread (the leader) tells those on other threads (the followers, `multisocket`). Each instance of a
- * plugin has a feed of its own, which leads to the same instance of the same configuration in every follower. Without followers
- * a message goes nowhere and costs a call.
+ * Messages from the data plane on the main thread (the leader) to those on other threads (the followers,
+ * `multisocket`). Each plugin instance has a feed of its own, which leads to the same instance of the same
+ * configuration in every follower. Without followers a message is dropped.
  *
- * Messages are copied by structured cloning: plain objects, arrays, maps and octets arrive, functions and classes do not. An array of
- * octets takes the whole buffer that it is a part of along.
+ * Messages are copied by structured cloning: plain objects, arrays, maps and byte arrays arrive, functions and classes
+ * do not. A view of a buffer takes the whole buffer with it.
  */
 export interface Feed {
   readonly role: "leader" | "follower";
   /** Leader: sends a message to all followers, in order. */
   publish(message: unknown): void;
-  /** Leader: resolves once all followers act on what was published before. One that does not within a second is not waited for. */
+  /**
+   * Leader: resolves once all followers act on the messages published so far. A follower that takes more than a
+   * second is not waited for.
+   */
   taken(): Promise<void>;
   /**
-   * Leader: has `snapshot` called for each follower that is new, in place of all that was published before. The follower serves once it
-   * has received everything. What is published while the snapshot is being read is sent behind it, so the snapshot may show it already.
-   * What this end published in the configuration before has reached the follower by then.
-   * @param snapshot gives the messages, and `undefined` wherever the event loop is to have a turn before it goes on
+   * Leader: sets the source of snapshots. `snapshot` is called for each new follower, instead of everything published
+   * before. The follower serves once it has received everything. Messages that are published while the snapshot is
+   * read are sent after it, so the snapshot may include them already. Messages of the previous configuration have
+   * reached the follower by that time.
+   * @param snapshot yields the messages, and `undefined` wherever the event loop may have a turn
    */
   provide(snapshot: () => Iterable<unknown>): void;
   /**
-   * Follower: takes the messages. To be called in `create` or `start`.
-   * @param listener gives a promise where it acts on a message only when that resolves; it must not reject
+   * Follower: sets the receiver of messages. Call it in `create` or `start`.
+   * @param listener returns a promise if it acts on a message asynchronously; the promise must not reject
    */
   receive(listener: (message: unknown) => Promise<void> | void): void;
   /**
-   * Follower: puts a question to the leader. What the leader published before it answered has been sent to all followers by then.
-   * Rejects with the reason where the leader has no answer.
+   * Follower: sends a question to the leader. Messages that the leader published before its answer have been sent to
+   * all followers when the answer arrives. Rejects with the reason if the leader has no answer.
    */
   ask(question: unknown): Promise<unknown>;
-  /** Leader: answers what followers ask. To be called in `create` or `start`. */
+  /** Leader: answers the followers' questions. Call it in `create` or `start`. */
   answer(listener: (question: unknown) => Promise<unknown>): void;
 }
 
-/** The feed of a server that has no followers. */
+/** The feed of a server without followers. */
 export const feedToNobody: Feed = {
   role: "leader",
   publish: () => undefined,
@@ -218,12 +230,12 @@ export const feedToNobody: Feed = {
 
 export type HttpHandler = (request: IncomingMessage, response: ServerResponse) => void;
 
-/** One HTTP listener an address for all plugins and blocks; it stays open over a reload that wants it again. */
+/** One HTTP listener per address for all plugins and blocks; it stays open over a reload that needs it again. */
 export interface HttpService {
   /**
-   * Opens `address` (`:8080`, `localhost:9153`) if need be, and answers `path` once the new configuration is in force.
-   * @param identity for HTTPS: all that is served at the address is, then
-   * @throws ListenError when the address cannot be had
+   * Opens `address` (`:8080`, `localhost:9153`) if needed, and answers `path` once the new configuration is in force.
+   * @param identity for HTTPS: it applies to everything served at the address
+   * @throws ListenError if the address is not available
    */
   serve(
     address: string,
@@ -234,45 +246,57 @@ export interface HttpService {
 }
 
 export interface HttpEndpoint {
-  /** The address in use, with the real port where port 0 was asked for. See {@link reachableHost} for how to get there. */
+  /**
+   * The address in use, with the real port even if the configuration says 0. {@link reachableHost} turns the host
+   * into one to connect to.
+   */
   readonly host: string;
   readonly port: number;
 }
 
 /**
- * Where a socket that listens on `host` can be reached from this machine. A wildcard socket takes both families, and a container
- * without IPv6 has no `::1`.
+ * An address of this machine at which a socket that listens on `host` can be reached. A wildcard socket takes both
+ * families, and a container without IPv6 has no `::1`.
  */
 export function reachableHost(host: string): string {
   return host === "" || host === "0.0.0.0" || host === "::" ? "127.0.0.1" : host;
 }
 
-/** What plugins may ask of the process that runs them. In a follower only `fatal`, `sha512` and `log` are to be had. */
+/** Requests of plugins to the process that runs them. Followers have only `fatal`, `sha512` and `log`. */
 export interface ServerControl {
-  /** Reads and parses the Corefile again without changing anything; rejects when it cannot be read or does not parse. */
+  /** Reads and parses the Corefile again, without putting it into force; rejects on an error. */
   readConfiguration(): Promise<{ readonly sha512: string }>;
-  /** How many different contents of the Corefile {@link readConfiguration} has rejected. Another content may have the same fault. */
+  /**
+   * The number of different Corefile contents that {@link readConfiguration} has rejected. Different contents may
+   * have the same error.
+   */
   readonly refusedContents?: () => number;
   /** SHA-512 of the configuration in force. */
   readonly sha512: string;
-  /** Puts the Corefile as it now is into force, or rejects and leaves everything as it was. */
+  /** Puts the current Corefile into force, or rejects and changes nothing. */
   reload(): Promise<void>;
-  /** What is in force by now, which may be a later configuration; `undefined` before the first one, and when the server stops. */
+  /**
+   * The configuration in force, which may be newer than the plugin's; `undefined` before the first one, and when the
+   * server stops.
+   */
   readonly inForce?: () => { readonly sha512: string; hasPlugin(name: string): boolean } | undefined;
-  /** For what goes on after its configuration has been replaced. @returns to be called where it ends before the server */
+  /**
+   * Registers work that outlives its configuration. @returns a function to call if that work ends before the server
+   * does
+   */
   readonly untilServerStops?: (end: () => void) => () => void;
   /** Ends the process with status 1 after logging the message. */
   fatal(message: string): void;
   /**
-   * Puts a question to the configuration in force, as if a client had asked, and tells its way (`explain`).
-   * @param timeout milliseconds after which it is told as far as it has come
-   * @throws ExplainError for a listener that there is not, or before the server listens
+   * Sends a query to the configuration in force, as if from a client, and returns its path (`explain`).
+   * @param timeout milliseconds after which the path so far is returned
+   * @throws ExplainError for an unknown listener, or before the server listens
    */
   explain(question: ExplainQuestion, timeout: number): Promise<Explanation>;
-  /** The clusters that the configuration in force answers for, in the order of the Corefile. */
+  /** The clusters that the configuration in force serves, in the order of the Corefile. */
   clusters(): readonly ClusterClients[];
-  /** What is in force, for who shows it; `undefined` where there is no server around the configuration. */
+  /** The state of the server, for display; `undefined` without a server around the configuration. */
   readonly view?: ServerView;
-  /** The level of this thread's process log, until the next reload says what the Corefile has. */
+  /** The level of this thread's process log, until the next reload sets that of the Corefile. */
   readonly log?: LevelSetting;
 }

@@ -1,6 +1,7 @@
 /**
- * Zones that may be copied as a whole (AXFR, RFC 5936; IXFR, RFC 1995): what a plugin that holds zones offers, and a plugin that hands
- * them out takes. Sources are asked in chain order; the one who asks does framing, access and NOTIFY.
+ * Zones that may be transferred (AXFR, RFC 5936; IXFR, RFC 1995): the interface between plugins that hold zones and
+ * plugins that transfer them. Sources are tried in chain order; the transferring plugin does framing, access control
+ * and NOTIFY.
  */
 import type { Name } from "../../dns/name.ts";
 import type { ResourceRecord } from "../../dns/record-kind.ts";
@@ -10,15 +11,16 @@ export interface TransferSource {
   /** The apexes of the zones that can be transferred, in lower case. */
   readonly transferZones: readonly Name[];
   /**
-   * One state of a zone; what happens later does not change it.
-   * @param knownSerial the state that whoever asks has: where the changes since then lead to a state that is not the last one, that one will do
-   * @returns `undefined` for a name that is not the apex of one of its zones
-   * @throws ZoneNotLoadedError while not all of the zone is known: part of one would pass for the whole
+   * One state of a zone; later changes do not affect it.
+   * @param knownSerial the client's state: an older state than the latest one is acceptable if the known changes lead
+   * to it
+   * @returns `undefined` if the name is not the apex of one of its zones
+   * @throws ZoneNotLoadedError until the whole zone is loaded: an incomplete copy would pass for the zone
    */
   transfer(apex: Name, knownSerial?: number): ZoneTransfer | undefined;
   /**
-   * Calls back with the apex after each change that gave a zone a new state. There may be many a second: whoever sends NOTIFY
-   * gathers them. The returned function ends that.
+   * Calls back with the apex after each change that gave a zone a new state. There may be many a second: senders of
+   * NOTIFY coalesce them. The returned function removes the listener.
    */
   onZoneChange(listener: (apex: Name) => void): () => void;
 }
@@ -26,33 +28,33 @@ export interface TransferSource {
 export type StartOfAuthority = ReturnType<typeof SOA.create>;
 
 export interface ZoneTransfer {
-  /** First and last record of a transfer. No later state has the same serial. */
+  /** First and last record of a transfer. No other state has the same serial. */
   readonly soa: StartOfAuthority;
-  /** All records but the SOA, made as they are asked for: a zone of any size takes the memory of one record. */
+  /** All records but the SOA, generated lazily: a zone of any size takes the memory of one record. */
   records(): Iterable<ResourceRecord>;
   /**
-   * What changed since an older state, as RFC 1995 section 4 has it between the first and the last SOA record: for each step the SOA record
-   * before and what went, the SOA record after and what came. `undefined` where that is not known any more, or a copy of the zone is
-   * smaller. Without this method a copy is always sent.
+   * The changes since an older state, as between the first and the last SOA record in RFC 1995 section 4: for each
+   * step the old SOA record and the removed records, the new SOA record and the added records. `undefined` if the
+   * changes are not known any more, or a full copy is smaller. Without this method a copy is always sent.
    */
   changesSince?(serial: number): Iterable<ResourceRecord> | undefined;
 }
 
-/** The zone is served, but cannot be copied yet. */
+/** The zone is served, but cannot be transferred yet. */
 export class ZoneNotLoadedError extends Error {
   override readonly name = "ZoneNotLoadedError";
   readonly zone: Name;
 
   constructor(zone: Name) {
-    super(`zone ${zone} is not completely known yet`);
+    super(`zone ${zone} is not completely loaded yet`);
     this.zone = zone;
   }
 }
 
 /**
- * The records of the answer to AXFR, or to IXFR from somebody who has the state `knownSerial`: everything between two SOA records, or
- * the SOA record alone for who is up to date (RFC 1995 section 2). Where the differences are not known, a complete zone is a valid
- * answer to IXFR.
+ * The records of the answer to AXFR, or to IXFR from a client with the state `knownSerial`: everything between two
+ * SOA records, or the SOA record alone for an up-to-date client (RFC 1995 section 2). If the differences are not
+ * known, the complete zone is a valid answer to IXFR.
  */
 export function* transferRecords(transfer: ZoneTransfer, knownSerial?: number): Generator<ResourceRecord> {
   const { soa } = transfer;
@@ -63,7 +65,7 @@ export function* transferRecords(transfer: ZoneTransfer, knownSerial?: number): 
   yield soa;
 }
 
-/** What {@link transferRecords} gives: nothing new, the changes, or the whole zone. */
+/** The kind of answer that {@link transferRecords} gives: nothing new, the changes, or the whole zone. */
 export function transferWay(transfer: ZoneTransfer, knownSerial?: number): "same" | "ixfr" | "axfr" {
   if (knownSerial === undefined) return "axfr";
   if (isAsNew(knownSerial, transfer.soa.data.serial)) return "same";

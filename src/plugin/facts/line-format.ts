@@ -10,9 +10,7 @@ export const COMMON_FORMAT =
   '{remote}:{port} - {>id} "{type} {class} {name} {proto} {size} {>do} {>bufsize}" {rcode} {>rflags} {rsize} {duration}';
 export const COMBINED_FORMAT = `${COMMON_FORMAT} "{>opcode}"`;
 
-/**
- * A text with placeholders in braces. What is no placeholder is printed as it stands.
- */
+/** A text with placeholders in braces. Unknown placeholders are printed as they are. */
 export class LineFormat {
   readonly #parts: readonly Part[];
 
@@ -24,8 +22,8 @@ export class LineFormat {
   }
 
   /**
-   * @param reply undefined when nothing is sent.
-   * @param elapsed milliseconds from the arrival of the query.
+   * @param reply undefined if nothing is sent.
+   * @param elapsed milliseconds since the arrival of the query.
    * @param size octets that were sent; those of the reply unless given.
    */
   line(query: Query, reply: Reply | undefined, elapsed: number, size?: number): string {
@@ -60,17 +58,17 @@ const PLACEHOLDERS: ReadonlyMap<string, Writer> = new Map<string, Writer>([
   ["{duration}", (_query, _reply, elapsed) => secondsText(elapsed)],
 ]);
 
-/** What looks like a placeholder and is none. */
+/** Looks like a placeholder, and is unknown. */
 export interface UnknownPlaceholder {
   readonly text: string;
   /** In the format. */
   readonly start: number;
   readonly end: number;
-  /** What is most likely meant. */
+  /** The placeholder that was probably meant. */
   readonly meant: string | undefined;
 }
 
-/** @param more placeholders that somebody else fills in */
+/** @param more placeholders that another component fills in */
 export function unknownPlaceholders(format: string, more: readonly string[] = []): UnknownPlaceholder[] {
   const known = [...PLACEHOLDERS.keys(), ...more];
   const bare = (placeholder: string): string => placeholder.replace(/^\{[>/]?/, "").slice(0, -1);
@@ -84,9 +82,9 @@ export function unknownPlaceholders(format: string, more: readonly string[] = []
   return unknown;
 }
 
-/** For a warning about one. */
+/** The text of a warning about an unknown placeholder. */
 export function placeholderProblem({ text }: UnknownPlaceholder): string {
-  return `'${text}' is no placeholder: it is printed as it stands`;
+  return `'${text}' is not a placeholder: it is printed as is`;
 }
 
 function compilePart(part: string): Part {
@@ -109,7 +107,7 @@ function flagsText(flags: number): string {
   return flagNames(flags).join() || ABSENT;
 }
 
-/** As `dig` calls them, in its order. */
+/** In the words and the order of `dig`. */
 export function flagNames(flags: number): string[] {
   return FLAG_NAMES.flatMap(([bit, name]) => ((flags & bit) === 0 ? [] : [name]));
 }

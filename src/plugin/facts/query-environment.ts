@@ -1,4 +1,4 @@
-/** What expressions can ask about a query (src/plugins/view/README.md). */
+/** The functions of expressions about a query (src/plugins/view/README.md). */
 import { className } from "../../dns/numbers.ts";
 import { recordTypeName } from "../../dns/type-names.ts";
 import type {
@@ -13,7 +13,7 @@ import { isIpv4Mapped, parseIpAddress } from "../../lib/net/ip-address.ts";
 import { type IpPrefix, parseIpPrefix } from "../../lib/net/prefix-set.ts";
 import type { Query } from "../query/query.ts";
 
-/** @param queryOf the query among what the expression is about */
+/** @param queryOf returns the query of the expression's facts */
 export function queryFunctions<F>(queryOf: (facts: F) => Query): ReadonlyMap<string, EnvironmentFunction<F>> {
   const ask = (result: Type, get: (query: Query) => ExpressionValue): EnvironmentFunction<F> => ({
     parameters: [],
@@ -49,24 +49,24 @@ export function queryFunctions<F>(queryOf: (facts: F) => Query): ReadonlyMap<str
   ]);
 }
 
-/** For expressions that are about nothing but a query. */
+/** For expressions about a query alone. */
 export const QUERY_ENVIRONMENT: Environment<Query> = { functions: queryFunctions((query: Query) => query) };
 
 function isOverUdp({ transport }: Query): boolean {
   return transport === "udp" || transport === "quic" || transport === "https3";
 }
 
-/** Arguments are converted to texts before the function is called. */
+/** Arguments are converted to strings before the call. */
 function textOf(value: ExpressionValue): string {
   return typeof value === "string" ? value : "";
 }
 
-/** @throws RunFault for what is no address or no network */
+/** @throws RunFault for an invalid address or network */
 function inNetwork(_facts: unknown, address: ExpressionValue, network: ExpressionValue): boolean {
   return contains(parseNetwork(textOf(network), textOf(address)), parseIpAddress(textOf(address)));
 }
 
-/** The network is read once, and the client's address is taken as octets: this is what most views consist of. */
+/** Parses the network once, and uses the client's address as octets: most views consist of this test. */
 function prepareInNetwork<F>(
   queryOf: (facts: F) => Query,
 ): (args: readonly KnownArgument[]) => ((facts: F) => ExpressionValue) | undefined {
@@ -88,7 +88,7 @@ function parseNetwork(text: string, address: string): IpPrefix {
   return prefix;
 }
 
-/** Addresses of IPv4 that are written as IPv6 ones count as IPv4. */
+/** IPv4-mapped IPv6 addresses count as IPv4. */
 function contains({ octets: network, length }: IpPrefix, address: Uint8Array | undefined): boolean {
   if (address === undefined) return false;
   const at = address.length === 16 && isIpv4Mapped(address) ? 12 : 0;

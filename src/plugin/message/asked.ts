@@ -1,4 +1,4 @@
-/** What a reply has to know of the query that it answers. */
+/** The facts of a query that its reply needs. */
 import type { Edns } from "../../dns/edns.ts";
 import type { Question } from "../../dns/message.ts";
 import type { Name } from "../../dns/name.ts";
@@ -11,7 +11,7 @@ export interface Asked {
   readonly opcode: number;
   readonly dnssecOk: boolean;
   readonly compactOk: boolean;
-  /** The message; the question stands from octet 12 to `questionEnd`. */
+  /** The message; the question takes the octets from 12 to `questionEnd`. */
   readonly bytes: Uint8Array;
   /** End of the question's name, root octet included. */
   readonly nameEnd: number;
@@ -21,13 +21,13 @@ export interface Asked {
   readonly class: number;
   readonly question: Question;
   readonly hasEdns: boolean;
-  /** Where the type of OPT stands, -1 when the client sent none. */
+  /** Offset of OPT's type, -1 if the client sent none. */
   readonly optOffset: number;
   readonly edns: Edns | undefined;
-  /** Codes of EDNS options that the client gets back as they came. */
+  /** Codes of EDNS options that are echoed to the client. */
   readonly echoedOptions: ReadonlySet<number>;
   readonly transport: TransportName;
-  /** Milliseconds for which a connection of DNS over TCP or TLS may be silent there. */
+  /** Milliseconds that a connection of DNS over TCP or TLS may be silent. */
   readonly listener: { readonly idleTimeout?: number | undefined };
   /** The query as the client sent it. */
   readonly root: Asked;

@@ -1,37 +1,37 @@
-/** The octets of queries that are derived from others. */
+/** The octets of derived queries. */
 import { type Edns, writeOpt } from "../../dns/edns.ts";
 import type { Name } from "../../dns/name.ts";
 import { octetAt, passingCopy, readU16, writeU16 } from "../../dns/octets.ts";
 import { WireWriter } from "../../dns/wire-writer.ts";
 import type { Asked } from "./asked.ts";
 
-/** What may differ in a query derived from another one. */
+/** The possible changes of a derived query. */
 export interface QueryChanges {
   readonly name?: Name;
   readonly type?: number;
   readonly class?: number;
   /** The second header word: opcode and flags. */
   readonly flags?: number;
-  /** Replaces OPT, or drops it (`undefined` given). */
+  /** Replaces OPT, or drops it (if present and `undefined`). */
   readonly edns?: Edns | undefined;
   /** Leaves out TSIG, and nothing else. */
   readonly unsigned?: true;
 }
 
-/** The query that another one is derived from. */
+/** The query that another query is derived from. */
 export interface OriginalQuery extends Asked {
   readonly length: number;
   readonly isSigned: boolean;
   readonly tsigOffset: number;
 }
 
-/** Whether nothing but OPT stands behind the question. */
+/** Whether only OPT follows the question. */
 export function isPlain({ bytes, length, questionEnd, optOffset }: OriginalQuery): boolean {
   if (length === questionEnd) return true;
   return optOffset === questionEnd + 1 && length === optOffset + 10 + readU16(bytes, optOffset + 8);
 }
 
-/** A copy with what does not change the places of its parts. */
+/** A copy with changes that keep the offsets of all parts. */
 export function patchedOctets(query: OriginalQuery, changes: QueryChanges): Uint8Array {
   const cut = changes.unsigned === true && query.isSigned;
   const octets = passingCopy(query.bytes, 0, cut ? query.tsigOffset : query.length);
@@ -39,13 +39,13 @@ export function patchedOctets(query: OriginalQuery, changes: QueryChanges): Uint
   return patch(octets, query, 0, changes);
 }
 
-/** A copy with another name, octet by octet where {@link isPlain}. */
+/** A copy with another name: patched if {@link isPlain}, else rebuilt. */
 export function renamedOctets(query: OriginalQuery, name: Name, changes: QueryChanges): Uint8Array {
   if (!isPlain(query)) return rebuiltOctets(query, changes);
   const { bytes, nameEnd, length } = query;
   const { wire } = name;
   const moved = 12 + wire.length - nameEnd;
-  // Out of Node's pool: memory of its own takes as long as all the rest.
+  // From Node's pool: an allocation of its own would cost as much as everything else here.
   const octets = Buffer.allocUnsafe(length + moved);
   for (let at = 0; at < 12; at++) octets[at] = octetAt(bytes, at);
   for (let at = 0; at < wire.length; at++) octets[12 + at] = octetAt(wire, at);
@@ -53,7 +53,7 @@ export function renamedOctets(query: OriginalQuery, name: Name, changes: QueryCh
   return patch(octets, query, moved, changes);
 }
 
-/** Header, question and OPT written anew: all else that stood behind the question is gone. */
+/** Builds header, question and OPT anew; drops everything else behind the question. */
 export function rebuiltOctets(query: OriginalQuery, changes: QueryChanges): Uint8Array {
   const edns: Edns | undefined = "edns" in changes ? changes.edns : query.edns;
   const writer = new WireWriter({ capacity: 128 });
@@ -69,7 +69,7 @@ export function rebuiltOctets(query: OriginalQuery, changes: QueryChanges): Uint
   return writer.finish().slice();
 }
 
-/** Whether nothing but the second header word is to differ. */
+/** Whether only the second header word changes. */
 export function onlyFlags(changes: QueryChanges): boolean {
   return (
     changes.name === undefined &&
@@ -80,7 +80,7 @@ export function onlyFlags(changes: QueryChanges): boolean {
   );
 }
 
-/** @param moved octets by which what stands behind the name has moved */
+/** @param moved octets by which everything behind the name has moved */
 function patch(
   octets: Uint8Array,
   query: OriginalQuery,
@@ -88,7 +88,7 @@ function patch(
   { flags, type, class: recordClass, edns }: QueryChanges,
 ): Uint8Array {
   const nameEnd = query.nameEnd + moved;
-  // Its octets may be those of a query that was derived from it, with other flags.
+  // The original may share its octets with a derived query that has other flags.
   writeU16(octets, 2, flags ?? query.flags);
   if (type !== undefined) writeU16(octets, nameEnd, type);
   if (recordClass !== undefined) writeU16(octets, nameEnd + 2, recordClass);

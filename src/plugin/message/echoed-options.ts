@@ -4,9 +4,10 @@ import { readU16, writeU16 } from "../../dns/octets.ts";
 import type { Asked } from "./asked.ts";
 
 /**
- * What every listener answers: only what it knows the meaning of. A server without cookies ignores those of clients (RFC 7873 section 5.2.1: one that
- * sends them back seems to have a cookie of eight octets), an identifier is for the plugin `nsid` to give, and padding is for encrypted
- * transports (RFC 7830 section 6), whose replies are padded as they are written.
+ * The options that every listener echoes: only those that it implements. A server without cookies ignores those of
+ * clients (RFC 7873 section 5.2.1: a server that echoes them seems to have a cookie of eight octets), `nsid` answers
+ * the identifier, and padding is for encrypted transports (RFC 7830 section 6), whose replies are padded when they
+ * are written.
  */
 export const ECHOED_OPTIONS: ReadonlySet<number> = new Set([EdnsOptionCode.TCP_KEEPALIVE]);
 
@@ -21,7 +22,7 @@ export function echoedOptions(query: Asked): readonly EdnsOption[] {
   );
 }
 
-/** A client asks for how long it may be silent, in units of 100 ms. Over UDP nobody may say so (RFC 7828 section 3.2.1). */
+/** The time that a client may be silent, in units of 100 ms. It must not be sent over UDP (RFC 7828 section 3.2.1). */
 function keepalive({ transport, listener: { idleTimeout } }: Asked): readonly EdnsOption[] {
   if ((transport !== "tcp" && transport !== "tls") || idleTimeout === undefined) return NONE;
   const data = new Uint8Array(2);

@@ -1,5 +1,5 @@
 /** The two ends of a conversation. */
-/** How a query came in: this decides framing and size limits, and is the `{proto}` of logs. */
+/** The transport of a query: it decides framing and size limits, and is the `{proto}` of logs. */
 export type TransportName = "udp" | "tcp" | "tls" | "https" | "https3" | "quic" | "grpc";
 
 /** One end of the conversation. Transports may reuse the object, so {@link Query.detach} takes a copy. */
@@ -10,11 +10,11 @@ export interface Endpoint {
   readonly family: 4 | 6;
   /** The address as octets, 4 or 16. */
   readonly octets: Uint8Array;
-  /** What a client said of the trace that its query belongs to, where the transport has room for that (`traceparent` and `b3` of HTTP). */
+  /** The client's trace context, on transports that carry it (`traceparent` and `b3` of HTTP). */
   readonly traceHeaders?: TraceHeaders | undefined;
-  /** What a proxy said of the client besides its address: types, lengths and values as they came (PROXY protocol, version 2), if that was asked for. */
+  /** The type-length-value extensions of the PROXY protocol, version 2, unparsed, if they are wanted. */
   readonly proxyExtensions?: Uint8Array | undefined;
-  /** An endpoint that stays as it is. */
+  /** An endpoint that does not change any more. */
   snapshot(): Endpoint;
 }
 

@@ -1,4 +1,4 @@
-/** Where the parts of a query stand, found without making an object. */
+/** Finds the parts of a query without making an object. */
 import { decodeClientSubnet, EdnsOptionCode, OPT_FIXED_OCTETS } from "../../dns/edns.ts";
 import { decodeMessage } from "../../dns/message.ts";
 import { octetAt, readU16, readU32, writeU16 } from "../../dns/octets.ts";
@@ -6,8 +6,9 @@ import { RecordType } from "../../dns/type-names.ts";
 import { WireError, WireReader } from "../../dns/wire-reader.ts";
 
 /**
- * Where the question's name ends, whether a TSIG record ends the message, and where OPT stands: three facts in one number, as an
- * object would be the third that every query costs. Read it with {@link nameEndOf}, {@link isSigned} and {@link optOffsetOf}.
+ * The end of the question's name, whether the message ends with TSIG, and the offset of OPT, packed into one number,
+ * because every query would otherwise cost another object. Read it with {@link nameEndOf}, {@link isSigned} and
+ * {@link optOffsetOf}.
  */
 export type MessageShape = number;
 
@@ -26,19 +27,19 @@ export function isSigned(shape: MessageShape): boolean {
   return (shape & SIGNED) !== 0;
 }
 
-/** Where the type of OPT stands, -1 without OPT. */
+/** Offset of OPT's type, -1 without OPT. */
 export function optOffsetOf(shape: MessageShape): number {
   return (shape >>> OPT_SHIFT) - 1;
 }
 
-/** The shape of a message that was read, or made out of one. */
+/** The shape of a message that was parsed, or derived from a parsed one. */
 export function shapeOf(nameEnd: number, optOffset: number, signed = false): MessageShape {
   return ((optOffset + 1) << OPT_SHIFT) | (signed ? SIGNED : 0) | nameEnd;
 }
 
 /**
  * Finds question, OPT and TSIG, and checks that the rest of the message parses.
- * @returns `undefined` for a message that does not
+ * @returns `undefined` for a malformed message
  */
 export function readShape(bytes: Uint8Array, length: number): MessageShape | undefined {
   let at = 12;
@@ -53,7 +54,7 @@ export function readShape(bytes: Uint8Array, length: number): MessageShape | und
   const questionEnd = nameEnd + 4;
   if (nameEnd - 12 > 255 || questionEnd > length) return undefined;
   if (length === questionEnd) return countsAfterQuestion(bytes) === 0 ? shapeOf(nameEnd, -1) : undefined;
-  // The usual query has nothing behind its question but OPT: told without a reader.
+  // The usual query has only OPT behind its question, and needs no reader.
   if (
     readU32(bytes, 6) === 0 &&
     readU16(bytes, 10) === 1 &&
@@ -80,7 +81,7 @@ function optionsFit(bytes: Uint8Array, start: number, end: number): boolean {
 
 /**
  * Whether every client subnet among the options is well formed. A server answers FORMERR to any other (RFC 7871
- * section 6); if that were left to an upstream, clients who wait for the same answer would be told so, too.
+ * section 6). If an upstream did that, clients that wait for the same answer would get FORMERR, too.
  * @param optOffset as of {@link optOffsetOf}
  */
 export function hasSoundSubnets(bytes: Uint8Array, optOffset: number): boolean {
@@ -106,7 +107,7 @@ function readUnusualShape(bytes: Uint8Array, length: number, nameEnd: number): M
       reader.skipName();
       const type = readU16(bytes, reader.offset);
       if (type === RecordType.OPT) optOffset = reader.offset;
-      // It has to be the last of the additional section, and nowhere else (RFC 8945 section 5.1).
+      // TSIG must be the last record of the additional section (RFC 8945 section 5.1).
       if (type === RecordType.TSIG) {
         if (count !== 1 || additional === 0) return undefined;
         signed = true;
@@ -122,7 +123,7 @@ function readUnusualShape(bytes: Uint8Array, length: number, nameEnd: number): M
 }
 
 /**
- * Where the owner name of the last record begins: TSIG's in a signed message.
+ * The offset of the last record's owner name: TSIG's in a signed message.
  * @param nameEnd as of {@link nameEndOf}, of a message that {@link readShape} accepted
  */
 export function lastRecordOffset(bytes: Uint8Array, length: number, nameEnd: number): number {
@@ -138,16 +139,16 @@ export function lastRecordOffset(bytes: Uint8Array, length: number, nameEnd: num
 }
 
 export interface MendedMessage {
-  /** Octets; what stands behind them is to be left out. */
+  /** The new length in octets; the rest is to be dropped. */
   readonly length: number;
-  /** A second OPT record stood there: the question alone is left, and the reply to it is FORMERR (RFC 6891 section 6.1.1). */
+  /** There was a second OPT record: only the question is left, and the reply is FORMERR (RFC 6891 section 6.1.1). */
   readonly hadSecondOpt: boolean;
 }
 
 /**
- * Puts the counts of a query right that has octets behind its last record, or fewer records than its header claims: most servers
- * overlook both.
- * @returns `undefined` where it is malformed otherwise, or signed, as a change breaks the signature
+ * Corrects the counts of a query with octets behind its last record, or with fewer records than its header claims:
+ * most servers tolerate both.
+ * @returns `undefined` if it is malformed in another way, or signed, as a change breaks the signature
  */
 export function mendMessage(bytes: Uint8Array, length: number): MendedMessage | undefined {
   const counts: [number, number, number] = [0, 0, 0];

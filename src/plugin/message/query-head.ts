@@ -1,11 +1,11 @@
-/** What header, question and OPT of a query say, read from its octets. */
+/** Header, question and OPT of a query, read from its octets. */
 import { Flag, opcodeOf } from "../../dns/numbers.ts";
 import { octetAt, readU16 } from "../../dns/octets.ts";
 import { isSigned, type MessageShape, nameEndOf, optOffsetOf } from "./message-shape.ts";
 
-/** Small numbers share a field: thousands of queries may wait, and each hit makes one. */
+/** Small numbers share a field: thousands of queries may be pending, and each cache hit makes one. */
 export class QueryHead {
-  /** The message. Valid until the handler returns, or as long as it likes after `Query.detach`. */
+  /** The message. Valid until the handler returns, or permanently after `Query.detach`. */
   bytes: Uint8Array;
   /** Id and flags. */
   readonly #head: number;
@@ -43,17 +43,17 @@ export class QueryHead {
     return nameEndOf(this.#shape);
   }
 
-  /** Where the type of OPT stands, -1 when the client sent none. */
+  /** Offset of OPT's type, -1 if the client sent none. */
   get optOffset(): number {
     return optOffsetOf(this.#shape);
   }
 
-  /** Whether the message ends with TSIG; {@link tsigOffset} says where. */
+  /** Whether the message ends with TSIG, at {@link tsigOffset}. */
   get isSigned(): boolean {
     return isSigned(this.#shape);
   }
 
-  /** Ends of the question section and of the octets that every reply repeats. */
+  /** End of the question section, up to which every reply repeats the query. */
   get questionEnd(): number {
     return this.nameEnd + 4;
   }
@@ -75,7 +75,7 @@ export class QueryHead {
     return this.optOffset >= 0 && (octetAt(this.bytes, this.optOffset + 6) & 0x80) !== 0;
   }
 
-  /** With DO: the client takes NXDOMAIN beside a compact denial (CO, RFC 9824 section 5.1). */
+  /** With DO: the client accepts NXDOMAIN with a compact denial (CO, RFC 9824 section 5.1). */
   get compactOk(): boolean {
     return this.optOffset >= 0 && (octetAt(this.bytes, this.optOffset + 6) & 0xc0) === 0xc0;
   }

@@ -1,4 +1,4 @@
-/** What a client says of the trace that its query belongs to: W3C Trace Context, level 1, and the headers of B3. */
+/** The trace context of a client's query: W3C Trace Context, level 1, and the headers of B3. */
 import type { TraceHeaders } from "./endpoint.ts";
 
 export interface TraceContext {
@@ -6,11 +6,13 @@ export interface TraceContext {
   readonly traceId: string;
   /** The span of the client, 16 digits in lower case. */
   readonly spanId: string;
-  /** Whether the client's part of the trace is kept; `undefined` when it leaves that to others. */
+  /**
+   * Whether the client's part of the trace is recorded; `undefined` if the client leaves the decision to the server.
+   */
   readonly isSampled: boolean | undefined;
 }
 
-/** Headers that a client may name a trace in. */
+/** Headers that may name a trace. */
 export const TRACE_HEADERS: readonly string[] = ["traceparent", "b3", "x-b3-traceid"];
 
 /** All headers that {@link readTraceContext} looks at. */
@@ -21,7 +23,7 @@ export const TRACE_CONTEXT_HEADERS: readonly string[] = [
   "x-b3-flags",
 ];
 
-/** @returns `undefined` where the headers name no trace, or are malformed: a stranger may send anything */
+/** @returns `undefined` if the headers name no trace, or are malformed: a client may send anything */
 export function readTraceContext(headers: TraceHeaders): TraceContext | undefined {
   return (
     readTraceparent(headerIn(headers, "traceparent")) ??
@@ -59,7 +61,7 @@ function context(
   isSampled: boolean | undefined,
 ): TraceContext | undefined {
   if (traceId === undefined || spanId === undefined) return undefined;
-  // An id of zeros stands for none.
+  // An id of zeros means no id.
   if (/^0+$/.test(traceId) || /^0+$/.test(spanId)) return undefined;
   return { traceId, spanId, isSampled };
 }
@@ -70,5 +72,5 @@ function headerIn(headers: TraceHeaders, name: string): string {
   return text.length > MAX_LENGTH ? "" : text.trim();
 }
 
-/** Longer than any of them is. */
+/** Longer than any valid header. */
 const MAX_LENGTH = 256;

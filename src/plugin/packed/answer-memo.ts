@@ -1,10 +1,11 @@
 /**
- * Encoded answers of an authoritative source, kept until its data change: asking the same question again costs a look-up
- * instead of a synthesis. This is not a cache in the sense of DNS: nothing in it grows old. `clear` forgets all of it at once, `forget`
- * what rests on one part of the data.
+ * Encoded answers of an authoritative source, kept until its data change: a repeated query costs a look-up instead of
+ * a synthesis. This is not a DNS cache: entries do not expire. `clear` drops everything at once, `forget` the entries
+ * that depend on one part of the data.
  *
- * Answers lie as octets in a ring of {@link MEMO_OCTETS}: what is new is written over what is oldest, whoever asked for it. It is shared memory
- * although no other thread has it: V8 counts other buffers as heap that has grown, and each reload would be followed by a full collection.
+ * Answers lie as octets in a ring of {@link MEMO_OCTETS}: new answers overwrite the oldest, whatever client they were
+ * for. The memory is a `SharedArrayBuffer` although only one thread uses it: V8 counts other buffers as growth of the
+ * heap, and would run a full collection after each reload.
  */
 import { hashName } from "../../dns/name.ts";
 import { FOLD } from "../../dns/octets.ts";
@@ -16,35 +17,38 @@ import { FramePool } from "./frames.ts";
 import { lendSections } from "./lend-sections.ts";
 import { writeMessage, writeTables } from "./write-sections.ts";
 
-/** The most that one memo takes. Memory that nothing was written to yet is none. */
+/** The largest size of one memo. Pages that were never written take no memory. */
 export const MEMO_OCTETS: number = 4 * 1024 * 1024;
 const WORDS = MEMO_OCTETS / 4;
-/** Questions that may be remembered. A stranger who asks for many names only makes others forgotten. */
+/** Slots for queries. A client that queries many names only evicts other entries. */
 const SLOTS = 16_384;
 const TYPE_PRIME = 0x9e3779b1;
-/** Scopes that are told apart. Those that share a place are forgotten together. */
+/** Scopes that are distinguished. Scopes that share a slot are dropped together. */
 const SCOPES = 16_384;
 const NO_SERIAL = -1;
 
-/** Words of an entry's head that mean something else here than in the cache. */
+/** Words of an entry's head whose meaning differs from the cache's. */
 const Mark = {
   GENERATION: Head.EXPIRES,
-  /** What it rests on, and how often that had changed. */
+  /** The scope that it depends on, and the number of its changes so far. */
   SCOPE: Head.LAST_HIT,
   CHANGES: Head.RETRY,
-  /** The serial that it repeats, and 1 where it does. */
+  /** The serial that it repeats, and 1 if it does. */
   ZONE_SERIAL: Head.NODE,
   HAS_SERIAL: Head.NEXT_OF_NODE,
 } as const;
 
 export class AnswerMemo implements AnswerSource {
   readonly #slots = new Float64Array(SLOTS);
-  /** How often what is in each scope has changed. */
+  /** The number of changes in each scope. */
   readonly #changes = new Int32Array(SCOPES);
   readonly #frames = new FramePool();
   #words: Int32Array = NO_WORDS;
   #octets: Uint8Array = NO_OCTETS;
-  /** Words written since the beginning, and left out at the end of the ring. Slots say what it was before their entry, plus 1. */
+  /**
+   * Words written so far, including those skipped at the end of the ring. A slot has the value before its entry, plus
+   * 1.
+   */
   #written = 0;
   #generation = 0;
   readonly #basis = new ScopeBasis(this, this.#changes);
@@ -54,7 +58,7 @@ export class AnswerMemo implements AnswerSource {
   }
 
   repeated(): void {
-    // Nobody counts these answers.
+    // These answers are not counted.
   }
 
   /** Octets that entries have been written to. */
@@ -63,8 +67,8 @@ export class AnswerMemo implements AnswerSource {
   }
 
   /**
-   * The answer given to this question since what it rests on changed, in a shell of its own. Its octets are lent.
-   * @param serial that of the source's zones, if answers repeat it
+   * The answer given to this query since its data changed, as a new reply. Its octets are borrowed.
+   * @param serial of the source's zones, if answers repeat it
    */
   find(query: Query, serial: number = NO_SERIAL): Reply | undefined {
     const slot = slotOf(query);
@@ -75,9 +79,9 @@ export class AnswerMemo implements AnswerSource {
   }
 
   /**
-   * Keeps an answer that depends on nothing but the question and the source's data.
-   * @param scope what it rests on: a number of the source's choice, to be told to {@link forget}
-   * @param serial that of the zone, where the answer has its SOA record
+   * Keeps an answer that depends only on the question and the source's data.
+   * @param scope the part of the data that it depends on: a number that the source chooses, for {@link forget}
+   * @param serial of the zone, if the answer has its SOA record
    */
   remember(query: Query, reply: Reply, scope = 0, serial: number = NO_SERIAL): void {
     const sections = reply.encoded;
@@ -103,20 +107,20 @@ export class AnswerMemo implements AnswerSource {
     if (count > 1) writeTables(words, head, sections);
   }
 
-  /** Forgets what rests on a part of the data. */
+  /** Drops the entries that depend on a part of the data. */
   forget(scope: number): void {
     const place = scope & (SCOPES - 1);
     this.#changes[place] = (this.#changes[place] ?? 0) + 1;
   }
 
-  /** Forgets everything: the data changed. */
+  /** Drops everything: the data changed. */
   clear(): void {
     this.#generation = (this.#generation + 1) | 0;
   }
 
   /**
-   * Gives its memory back, for who asks no more.
-   * @param releasePages see `loadPageRelease`; without it the memory goes when V8 next looks for what nobody holds
+   * Frees the memory, when no more look-ups will follow.
+   * @param releasePages see `loadPageRelease`; without it, V8's next collection frees the memory
    */
   release(releasePages: ((octets: Uint8Array) => void) | undefined): void {
     if (this.#octets.length > 0) releasePages?.(this.#octets);
@@ -126,7 +130,7 @@ export class AnswerMemo implements AnswerSource {
     this.#slots.fill(0);
   }
 
-  /** Room for so many words in one piece. @returns where it begins in the ring */
+  /** Reserves a contiguous run of words. @returns its offset in the ring */
   #claim(size: number): number {
     if (this.#words.length === 0) {
       this.#words = new Int32Array(new SharedArrayBuffer(MEMO_OCTETS));
@@ -139,7 +143,7 @@ export class AnswerMemo implements AnswerSource {
     return head;
   }
 
-  /** Where the entry of a slot begins, -1 where there is none or something has been written over it. */
+  /** The offset of a slot's entry, -1 if it is empty or has been overwritten. */
   #headAt(slot: number): number {
     const before = (this.#slots[slot] as number) - 1;
     return before < 0 || this.#written > before + WORDS ? -1 : before % WORDS;
@@ -177,7 +181,7 @@ export class AnswerMemo implements AnswerSource {
     const rcode = ((words[head + Head.KEY] as number) >> Key.RCODE_SHIFT) & Key.RCODE;
     const flags = (words[head + Head.FLAGS_RUNS] as number) & 0xffff;
     const reply = Reply.fromEncoded(query, sections, rcode, flags);
-    // Whether the serial of a zone has changed, the zone alone can tell.
+    // Only the zone can tell whether its serial has changed.
     if (words[head + Mark.HAS_SERIAL] === 0) {
       const basis = this.#basis;
       basis.place = words[head + Mark.SCOPE] as number;
@@ -188,7 +192,7 @@ export class AnswerMemo implements AnswerSource {
   }
 }
 
-/** An answer rests on how often a part of the data has changed. */
+/** An answer depends on the number of changes in its scope. */
 class ScopeBasis implements AnswerBasis {
   readonly source: AnswerSource;
   readonly until = Number.POSITIVE_INFINITY;

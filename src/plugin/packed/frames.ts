@@ -1,11 +1,11 @@
-/** The messages that kept answers are copied to on their way out: lent to a reply, and back when it is sent. */
+/** Buffers that cached answers are copied to on their way out: lent to a reply, and returned when it is sent. */
 import { RUN_NUMBERS } from "../../dns/address-runs.ts";
 import { EncodedSections, type SectionsLender } from "../../dns/encoded-sections.ts";
 
 /** Room for one answer at a time. */
 export class Frame implements SectionsLender {
   readonly sections: EncodedSections;
-  /** The octets of the sections by the word. */
+  /** The octets of the sections, as words. */
   readonly words: Int32Array;
   /** The runs of addresses, as `EncodedSections.runTable`. */
   readonly runs: Uint16Array;
@@ -26,7 +26,10 @@ export class Frame implements SectionsLender {
 export class FramePool {
   readonly #free: Frame[] = [];
 
-  /** A frame for a message of that size. Who keeps its sections has it for good: then there is one less. */
+  /**
+   * A frame for a message of that size. A caller that keeps its sections keeps the frame, too: the pool then has one
+   * less.
+   */
   take(octets: number, records: number): Frame {
     const known = this.#free.pop();
     const frame =
@@ -44,7 +47,7 @@ export class FramePool {
   }
 }
 
-/** One reply is under way at a time, and some more while a plugin looks names up for it. */
+/** One reply is in progress at a time, and some more while a plugin looks up names for it. */
 const MAX_FREE = 8;
 const USUAL_OCTETS = 512;
 const USUAL_RECORDS = 16;

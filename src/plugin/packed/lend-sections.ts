@@ -1,4 +1,4 @@
-/** From the octets of an entry to sections that a reply can pass on. */
+/** Copies the octets of an entry to sections that a reply can use. */
 import { RUN_NUMBERS } from "../../dns/address-runs.ts";
 import type { EncodedSections, LentSections } from "../../dns/encoded-sections.ts";
 import { Head, MESSAGE_WORDS, NAME_START, tableStart } from "./entry-layout.ts";
@@ -6,9 +6,9 @@ import type { FramePool } from "./frames.ts";
 
 /**
  * Copies the records of an entry to a frame.
- * @param head where the entry begins among the words
+ * @param head the entry's offset in words
  * @param start end of the question
- * @returns `undefined` for what is no entry: another thread writes there
+ * @returns `undefined` for an invalid entry: another thread is writing there
  */
 export function lendSections(
   frames: FramePool,
@@ -23,13 +23,13 @@ export function lendSections(
   const answers = both & 0xffff;
   const authorities = both >>> 16;
   const count = answers + authorities + additionals;
-  // No message has as many: somebody writes there.
+  // No message has that many records: another thread is writing there.
   if (count > MOST_RECORDS) return undefined;
   const firstType = (words[head + Head.HITS_TYPE] as number) >>> 16;
   const frame = frames.take(end + 3, count);
   const { sections, words: target } = frame;
   const from = head + MESSAGE_WORDS;
-  // The question goes with them: records point to its name.
+  // The question is copied as well, because records point to its name.
   for (let at = NAME_START / 4; at < (end + 3) >> 2; at++) target[at] = words[from + at] as number;
   const { recordStarts, typeOffsets } = sections;
   recordStarts[0] = start;

@@ -1,15 +1,15 @@
-/** From the sections of a reply to the octets of an entry: see entry-layout.ts. */
+/** Writes the sections of a reply as an entry: see entry-layout.ts. */
 import type { EncodedSections } from "../../dns/encoded-sections.ts";
 import { FOLD } from "../../dns/octets.ts";
 import type { Asked } from "../message/asked.ts";
 import { NAME_START, tableStart } from "./entry-layout.ts";
 
-/** So many octets are copied quicker one by one than by a call into the engine. */
+/** Below this size a loop copies faster than a call into the engine. */
 const SHORT_COPY = 128;
 
 /**
  * Writes the question, its name in lower case, and the records.
- * @param message where a message with them would begin
+ * @param message the virtual start of a message with them
  */
 export function writeMessage(
   octets: Uint8Array,
@@ -28,8 +28,8 @@ export function writeMessage(
 }
 
 /**
- * Writes where records and runs of addresses stand, for an entry of several records.
- * @param head where it begins among the words
+ * Writes the places of records and of runs of addresses, for an entry of several records.
+ * @param head its offset in words
  */
 export function writeTables(words: Int32Array, head: number, sections: EncodedSections): void {
   const { count, end, recordStarts, typeOffsets, runTable, runCount } = sections;

@@ -1,4 +1,7 @@
-/** An alias that a plugin knows, and whose target lies elsewhere: the server is asked for it (docs/spec/coredns-behaviour.md#internal-lookups). */
+/**
+ * An alias of a plugin whose target is elsewhere: looks the target up through the server
+ * (docs/spec/coredns-behaviour.md#internal-lookups).
+ */
 import type { Name } from "../../dns/name.ts";
 import { Rcode } from "../../dns/numbers.ts";
 import type { ResourceRecord } from "../../dns/record-kind.ts";
@@ -6,9 +9,10 @@ import { NoNextPluginError, type Outcome } from "./outcome.ts";
 import type { Query } from "./query.ts";
 
 /**
- * Answers with the aliases, and behind them what the server finds out about their last target. A target that does not exist, that this
- * server refuses, or that none of its plugins answers for, leaves the aliases alone: the client's resolver may follow them. If an upstream
- * could not be asked, the query fails, so that no cache keeps the name as one without addresses (docs/spec/kubernetes-dns.md#external-target-missing).
+ * Answers with the aliases, followed by the server's answer for their last target. If the target does not exist, if
+ * this server refuses it, or if no plugin answers for it, the aliases are sent alone: the client's resolver may
+ * follow them. If an upstream could not be queried, the query fails, so that no cache stores the name as one without
+ * addresses (docs/spec/kubernetes-dns.md#external-target-missing).
  * @param aliases CNAME records from the query's name to `target`, in order
  */
 export function followAlias(

@@ -1,7 +1,10 @@
-/** How far internal lookups go. */
+/** The nesting of internal lookups. */
 import type { Name } from "../../dns/name.ts";
 
-/** Internal lookups inside each other; the zone engine of CoreDNS stops at the same number (docs/spec/coredns-behaviour.md#internal-lookups). */
+/**
+ * The deepest nesting of internal lookups; CoreDNS's zone engine stops at the same number
+ * (docs/spec/coredns-behaviour.md#internal-lookups).
+ */
 export const MAX_LOOKUP_DEPTH = 8;
 
 export class LookupDepthError extends Error {

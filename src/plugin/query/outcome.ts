@@ -1,6 +1,7 @@
 /**
- * What became of a query. A plugin answers (`Reply`), answers with many messages (`ReplyStream`), says that it failed (`Failure`: no
- * reply exists yet, the server or a plugin nearer to the client makes one), or drops the query without a word (`DROPPED`).
+ * The outcome of a query. A plugin answers (`Reply`), answers with many messages (`ReplyStream`), fails (`Failure`:
+ * there is no reply yet; the server or a plugin nearer to the client makes one), or drops the query silently
+ * (`DROPPED`).
  */
 import { Rcode } from "../../dns/numbers.ts";
 import type { Reply } from "./reply.ts";
@@ -10,7 +11,7 @@ export type Outcome = Reply | ReplyStream | Failure | Dropped;
 export class Failure {
   readonly kind = "failed";
   readonly rcode: number;
-  /** Why, for the log. */
+  /** The reason, for the log. */
   readonly error: Error | undefined;
   /** Name of the plugin that failed; the chain fills it in. */
   plugin: string | undefined = undefined;
@@ -21,7 +22,7 @@ export class Failure {
   }
 }
 
-/** No plugin behind the last one: the chain ends, and nobody has answered. */
+/** The chain ends without an answer. */
 export class NoNextPluginError extends Error {
   override readonly name = "NoNextPluginError";
 
@@ -32,22 +33,26 @@ export class NoNextPluginError extends Error {
 }
 
 /**
- * An answer of several messages on one connection: a zone transfer (RFC 5936 section 2.2, RFC 1995 section 4). The server takes a part
- * when the client has room for it, so a slow client holds up nobody, and a zone is never in memory as a whole.
+ * An answer of several messages on one connection: a zone transfer (RFC 5936 section 2.2, RFC 1995 section 4). The
+ * server pulls a part when the client has room for it, so a slow client blocks no other, and a zone is never in
+ * memory as a whole.
  *
- * Where there is room for one message alone (UDP), the first is sent, with TC if there are more.
+ * If only one message can be sent (UDP), it is the first one, with TC if there are more.
  */
 export class ReplyStream {
   readonly kind = "stream";
-  /** Replies to the query, each as large as a message may be. The server ends it early when the client goes. */
+  /**
+   * Replies to the query, each as large as a message may be. The server ends the iteration early when the client
+   * disconnects.
+   */
   readonly parts: Iterator<Reply> | AsyncIterator<Reply>;
-  /** What the first message says, for logs and metrics. */
+  /** The rcode of the first message, for logs and metrics. */
   readonly rcode: number;
   /** Name of the plugin that answered; the chain fills it in. */
   plugin: string | undefined = undefined;
   /** Octets of the messages sent so far. */
   sentOctets = 0;
-  /** Flags of the message sent last. */
+  /** Flags of the latest message. */
   flags = 0;
   #listeners: (() => void)[] | undefined;
 
@@ -57,8 +62,8 @@ export class ReplyStream {
   }
 
   /**
-   * Calls back once nothing more will be sent: all of it has been, the client has gone, or a message could not be made. Who puts a
-   * stream of its own in place of this one tells it by {@link end}.
+   * Calls back once nothing more will be sent: everything has been sent, the client has disconnected, or a message
+   * could not be made. A plugin that replaces this stream must call {@link end} on the original.
    */
   whenEnded(listener: () => void): void {
     this.#listeners ??= [];

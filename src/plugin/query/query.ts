@@ -1,6 +1,6 @@
 /**
  * One query as a plugin sees it: a small view over the received octets. Header and question are read at once,
- * everything else when somebody asks.
+ * everything else on demand.
  */
 import { type Edns, type EdnsOption, readOptions } from "../../dns/edns.ts";
 import { decodeMessage, type Message, type Question } from "../../dns/message.ts";
@@ -34,15 +34,15 @@ import { RareFacts } from "./rare-facts.ts";
 import { Reply, type ReplyContent } from "./reply.ts";
 import type { SpanSink, Trace } from "./trace.ts";
 
-/** What a query knows of the listener that received it. */
+/** The listener of a query. */
 export interface Listener {
   /** The `server` label of metrics: `dns://:53`, `tls://127.0.0.1:853`. */
   readonly label: string;
-  /** Codes of EDNS options that are sent back to a client of this listener as they came, unless the reply has an OPT of its own. */
+  /** Codes of EDNS options that are echoed to clients of this listener, unless the reply has an OPT of its own. */
   readonly echoedOptions: ReadonlySet<number>;
-  /** Whether it denies names as RFC 9824 has it. */
+  /** Whether it sends compact denials (RFC 9824). */
   readonly deniesCompactly?: boolean;
-  /** Milliseconds for which a connection of DNS over TCP or TLS may be silent. */
+  /** Milliseconds that a connection of DNS over TCP or TLS may be silent. */
   readonly idleTimeout?: number | undefined;
   /** Runs a query through zone choice and chain once more (docs/spec/coredns-behaviour.md#internal-lookups). */
   resolve(query: Query): Outcome | Promise<Outcome>;
@@ -59,47 +59,48 @@ export interface Arrival {
 
 /** A plugin's place in a chain, while its handler runs. */
 export interface ChainLink {
-  /** Does what the plugin does after the rest of the chain; what goes wrong in it becomes a `Failure` of the plugin. */
+  /** Runs the plugin's step on an outcome of the rest of the chain; an exception becomes a `Failure` of the plugin. */
   follow(after: (outcome: Outcome, query: Query) => Outcome, outcome: Outcome, query: Query): Outcome;
   /** The row that begins here. */
   readonly steps: LateSteps;
 }
 
-/** What plugins in a row do with a late outcome. It does not change, and is the same for all queries that go the same way. */
+/** The steps of consecutive plugins for a late outcome. Immutable, and shared by all queries that take the same way. */
 export interface LateSteps {
-  /** The same, and that behind it. */
+  /** These steps with one more at the end. */
   with(link: ChainLink, after: (outcome: Outcome, query: Query) => Outcome): LateSteps;
   take(outcome: Outcome, query: Query): Outcome;
 }
 
-/** What few queries have is an object of its own: thousands may wait, and each hit makes one. */
+/** Rare facts are kept in an object of their own: thousands of queries may be pending, and each cache hit makes one. */
 export class Query extends QueryHead implements Asked {
   /** Length, {@link depth} and {@link Mark}s. */
   #marks: number;
 
   /** The query as the client sent it: this one, unless it was derived. */
   readonly root: Query;
-  /** The query whose question this one has: itself, unless it was derived without changing the name's spelling. */
+  /** The query whose question this one has: this one, unless it was derived without changing the name's spelling. */
   readonly questionOwner: Query;
 
   /**
-   * What waits for somebody else so that the client gets its answer. Of use on `root`.
+   * The operation that the client's answer waits for. Used on `root`.
    * @internal
    */
   waiter: Waiter | undefined;
   /**
-   * The promise of the plugin that waits, which never rejects. The chain's own: see server/chain.
+   * The promise of the waiting plugin, which never rejects. Only the chain uses it: see server/chain.
    * @internal
    */
   pending: Promise<Outcome> | undefined;
   /**
-   * The link whose handler runs now. The chain's own as well: it spares a promise for each plugin that looks at late answers.
+   * The link whose handler is running. Only the chain uses it: it saves a promise for each plugin that reviews late
+   * answers.
    * @internal
    */
   link: ChainLink | undefined;
 
   #name: Name | undefined;
-  /** Of use on `root`: see {@link client}. */
+  /** Used on `root`: see {@link client}. */
   #arrival: Arrival;
   #rare: RareFacts | undefined;
 
@@ -135,8 +136,8 @@ export class Query extends QueryHead implements Asked {
   }
 
   /**
-   * A copy with changes, sharing client, deadline, trace and metadata with this one. Hand it to `next`: the chain gives the reply
-   * this query's question back, so a plugin puts back only what it knows of the records.
+   * A copy with changes that shares client, deadline, trace and metadata with this query. Pass it to `next`: the
+   * chain restores this query's question in the reply, so a plugin only has to restore the records that it knows.
    */
   derive(changes: QueryChanges): Query {
     return Query.#derive(this, changes, 0);
@@ -146,7 +147,7 @@ export class Query extends QueryHead implements Asked {
     return this.#marks & 0xffff;
   }
 
-  /** How many internal lookups led here. */
+  /** The nesting of internal lookups. */
   get depth(): number {
     return (this.#marks >>> DEPTH_SHIFT) & DEPTH_BITS;
   }
@@ -164,22 +165,28 @@ export class Query extends QueryHead implements Asked {
     return this.root.#arrival.receivedAt;
   }
 
-  /** Who asks. The transport lends it until the handler returns; from {@link detach} on it stays, for derived queries too. */
+  /**
+   * The client. The transport lends it until the handler returns; after {@link detach} it stays valid, for derived
+   * queries too.
+   */
   get client(): Endpoint {
     return this.root.#arrival.client;
   }
 
-  /** The address asked. */
+  /** The address that the query was sent to. */
   get local(): Endpoint {
     return this.root.#arrival.local;
   }
 
-  /** The client gets no answer any more, as too many waited: see {@link abandon}. True on `root` alone. */
+  /**
+   * The client gets no answer any more, because too many queries were pending: see {@link abandon}. True on `root`
+   * only.
+   */
   get isAbandoned(): boolean {
     return (this.#marks & Mark.ABANDONED) !== 0;
   }
 
-  /** A question of this server to itself, such as the probe of `loop`: no client of it. True on `root` alone. */
+  /** A query of the server itself, such as the probe of `loop`. True on `root` only. */
   get isOwn(): boolean {
     return (this.#marks & Mark.OWN) !== 0;
   }
@@ -189,7 +196,7 @@ export class Query extends QueryHead implements Asked {
     this.root.#marks |= Mark.OWN;
   }
 
-  /** A query with another question was derived from this one: the chain gives replies to that one this one's question. */
+  /** A query with another question was derived from this one: the chain restores this question in replies. */
   get wasRenamed(): boolean {
     return (this.#marks & Mark.RENAMED) !== 0;
   }
@@ -203,7 +210,7 @@ export class Query extends QueryHead implements Asked {
     Query.#factsOf(this).replyLimit = octets;
   }
 
-  /** `Clock.now()` after which nobody waits for an answer any more (cancel). */
+  /** `Clock.now()` after which the answer is not needed any more (cancel). */
   get deadline(): number {
     return this.#rare === undefined ? Number.POSITIVE_INFINITY : this.#rare.deadline;
   }
@@ -221,7 +228,7 @@ export class Query extends QueryHead implements Asked {
     if (name !== this.view) Query.#factsOf(this).view = name;
   }
 
-  /** Present when somebody wants to know the way of this query. */
+  /** Present if the query's path is traced. */
   get trace(): Trace | undefined {
     return this.#rare?.trace;
   }
@@ -230,7 +237,7 @@ export class Query extends QueryHead implements Asked {
     Query.#factsOf(this).trace = trace;
   }
 
-  /** Present when somebody measures how long it stays in which plugin (`trace`). */
+  /** Present if the time in each plugin is measured (`trace`). */
   get spans(): SpanSink | undefined {
     return this.#rare?.spans;
   }
@@ -239,7 +246,7 @@ export class Query extends QueryHead implements Asked {
     Query.#factsOf(this).spans = spans;
   }
 
-  /** Values of `plugin/label`, present under the `metadata` plugin. A function is called when somebody asks. */
+  /** Values of `plugin/label`, present with the `metadata` plugin. A function is called on demand. */
   get metadata(): Map<string, string | (() => string)> | undefined {
     return this.#rare?.metadata;
   }
@@ -248,7 +255,7 @@ export class Query extends QueryHead implements Asked {
     Query.#factsOf(this).metadata = values;
   }
 
-  /** The key that signed it, once its signature has been found good (`tsig`). Of use on `root`. */
+  /** The key of a valid signature (`tsig`). Used on `root`. */
   get signer(): Name | undefined {
     return this.#rare?.signer;
   }
@@ -257,7 +264,7 @@ export class Query extends QueryHead implements Asked {
     Query.#factsOf(this).signer = key;
   }
 
-  /** What looks at the finished octets of the reply, the first to be asked last. Of use on `root`: see {@link addSeal}. */
+  /** Steps on the finished octets of the reply, run in reverse order. Used on `root`: see {@link addSeal}. */
   get seals(): readonly MessageSeal[] | undefined {
     return this.#rare?.seals;
   }
@@ -276,12 +283,12 @@ export class Query extends QueryHead implements Asked {
     return { name: this.name, type: this.type, class: this.class };
   }
 
-  /** Where the owner name of TSIG begins, -1 for a message without. Signatures of queries that were built anew are gone. */
+  /** Offset of TSIG's owner name, -1 for a message without TSIG. Queries that were built anew have no signature. */
   get tsigOffset(): number {
     return this.isSigned ? lastRecordOffset(this.bytes, this.length, this.nameEnd) : -1;
   }
 
-  /** Codes of EDNS options that the client gets back as they came. */
+  /** Codes of EDNS options that are echoed to the client. */
   get echoedOptions(): ReadonlySet<number> {
     return this.listener.echoedOptions;
   }
@@ -300,7 +307,7 @@ export class Query extends QueryHead implements Asked {
     return facts.edns;
   }
 
-  /** The octets of the message, for who sends it on. */
+  /** The octets of the message, for sending it on. */
   get packet(): Uint8Array {
     const octets = this.bytes.subarray(0, this.length);
     if ((this.#marks & Mark.SHARED) === 0) return octets;
@@ -314,7 +321,10 @@ export class Query extends QueryHead implements Asked {
     return decodeMessage(this.packet);
   }
 
-  /** True for what counts as TCP, which also may carry zone transfers (docs/spec/coredns-behaviour.md#replies). */
+  /**
+   * Whether the transport counts as TCP, which may also carry zone transfers
+   * (docs/spec/coredns-behaviour.md#replies).
+   */
   get overStream(): boolean {
     return (
       this.transport === "tcp" ||
@@ -324,7 +334,7 @@ export class Query extends QueryHead implements Asked {
     );
   }
 
-  /** Whether a reply may be as long as a message can be, whatever EDNS says: over streams, and over QUIC (RFC 9250 section 4.2). */
+  /** Whether a reply may have any length, whatever EDNS says: over streams, and over QUIC (RFC 9250 section 4.2). */
   get takesLongReplies(): boolean {
     return this.overStream || this.transport === "quic" || this.transport === "https3";
   }
@@ -335,8 +345,9 @@ export class Query extends QueryHead implements Asked {
   }
 
   /**
-   * Has `seal` see, or change, the finished octets of whatever the client is sent: replies, each message of a stream, and what the
-   * server says for a failure. What was added last comes first, so that a plugin nearer to the client sees what others made.
+   * Makes `seal` read, or change, the finished octets of everything that is sent to the client: replies, each message
+   * of a stream, and the server's reply for a failure. The last seal runs first, so a plugin nearer to the client
+   * sees the changes of the others.
    */
   addSeal(seal: MessageSeal): void {
     const facts = Query.#factsOf(this.root);
@@ -344,14 +355,15 @@ export class Query extends QueryHead implements Asked {
     else facts.seals.push(seal);
   }
 
-  /** No answer of its own: the server says `rcode`, and `error` goes to the log. */
+  /** Fails without a reply: the server answers with `rcode`, and logs `error`. */
   fail(rcode: number = Rcode.SERVFAIL, error?: Error): Failure {
     return new Failure(rcode, error);
   }
 
   /**
-   * Asks the same server again for another name and type of class IN, with the same client (docs/spec/coredns-behaviour.md#internal-lookups). More
-   * than {@link MAX_LOOKUP_DEPTH} such lookups inside each other are refused with SERVFAIL.
+   * Looks up another name and type of class IN through the same server, for the same client
+   * (docs/spec/coredns-behaviour.md#internal-lookups). Beyond a nesting of {@link MAX_LOOKUP_DEPTH} it fails with
+   * SERVFAIL.
    */
   lookup(name: Name, type: number): Outcome | Promise<Outcome> {
     if (this.depth >= MAX_LOOKUP_DEPTH) return this.fail(Rcode.SERVFAIL, new LookupDepthError(name));
@@ -362,7 +374,7 @@ export class Query extends QueryHead implements Asked {
     this.metadata?.set(label, value);
   }
 
-  /** `undefined` for a label that nobody set or whose value is empty. */
+  /** `undefined` for a label that is not set or empty. */
   metadataValue(label: string): string | undefined {
     const value = this.metadata?.get(label);
     const text = typeof value === "function" ? value() : value;
@@ -370,8 +382,8 @@ export class Query extends QueryHead implements Asked {
   }
 
   /**
-   * Gives the query octets and endpoints of its own: the listener calls it before anything waits.
-   * @param arrival one that stays as it is, where there is one already
+   * Gives the query its own octets and endpoints: the listener calls it before anything waits.
+   * @param arrival a permanent one, if there is one already
    * @internal
    */
   detach(arrival?: Arrival): void {
@@ -380,7 +392,7 @@ export class Query extends QueryHead implements Asked {
   }
 
   /**
-   * Lets go of what can be read anew, for who waits for long.
+   * Drops data that can be read again, before a long wait.
    * @internal
    */
   shrink(): void {
@@ -391,8 +403,8 @@ export class Query extends QueryHead implements Asked {
   }
 
   /**
-   * Nobody wants the answer any more: what waits for it lets go, and nothing is asked anew. Without that the queries that a listener
-   * gave up would go on to take memory for as long as an upstream is silent.
+   * The answer is not needed any more: the waiting operation stops, and no new one begins. Otherwise queries that the
+   * listener dropped would take memory for as long as an upstream is silent.
    * @internal
    */
   abandon(): void {
@@ -405,10 +417,10 @@ export class Query extends QueryHead implements Asked {
 
   static #derive(parent: Query, changes: QueryChanges, deeper: number): Query {
     const name = changes.name;
-    // Another spelling is another question: 0x20 and rewrites to the case of a file rest on it.
+    // Another spelling is another question: 0x20 and rewrites to a file's case depend on it.
     const sameName = name === undefined || isNamed(parent, name);
     if (!sameName) parent.#marks |= Mark.RENAMED;
-    // Patching keeps what building anew does not know of, such as a signature.
+    // Patching keeps parts that rebuilding would lose, such as a signature.
     const sameLayout =
       !("edns" in changes) || (changes.edns !== undefined && changes.edns.options === parent.edns?.options);
     const bytes = !sameLayout
@@ -416,12 +428,12 @@ export class Query extends QueryHead implements Asked {
       : sameName
         ? patchedOctets(parent, changes)
         : renamedOctets(parent, name, changes);
-    // Where both have to last, one copy does.
+    // If both have to last, they can share one copy.
     if (onlyFlags(changes) && parent.root === parent && !parent.isSigned) {
       parent.bytes = bytes;
       parent.#marks |= Mark.SHARED;
     }
-    // What was patched or moved need not be read again.
+    // Patched or moved octets need not be parsed again.
     const isKnown = sameLayout && (sameName ? changes.unsigned !== true : isPlain(parent));
     const moved = sameName ? 0 : 12 + name.wire.length - parent.nameEnd;
     const shape = isKnown
@@ -433,7 +445,7 @@ export class Query extends QueryHead implements Asked {
     return query;
   }
 
-  /** As the other one, not of the object: a class with private methods leaves a mark in each. */
+  /** Static, like the one above: a class with private methods adds a brand to each object. */
   static #factsOf(query: Query): RareFacts {
     query.#rare ??= new RareFacts();
     return query.#rare;
@@ -454,11 +466,11 @@ function optionsOf({ bytes, length, optOffset }: Query): EdnsOption[] {
 const DEPTH_SHIFT = 16;
 const DEPTH_BITS = 0xf;
 
-/** Above length and depth. */
+/** Bits above length and depth. */
 const Mark = {
   ABANDONED: 1 << 20,
   RENAMED: 1 << 21,
-  /** Its octets are those of a query that was derived from it, which has other flags. */
+  /** Its octets are shared with a derived query, which has other flags. */
   SHARED: 1 << 22,
   OWN: 1 << 23,
 } as const;
@@ -467,8 +479,8 @@ function keptArrival({ listener, transport, client, local, receivedAt }: Arrival
   return { listener, transport, client: client.snapshot(), local: local.snapshot(), receivedAt };
 }
 
-/** Waits for somebody else on behalf of a client, and can stop. */
+/** An operation that waits on behalf of a client, and can stop. */
 export interface Waiter {
-  /** The outcome has to be {@link DROPPED}, and may come later. */
+  /** Its outcome must be {@link DROPPED}, and may come later. */
   abandon(): void;
 }

@@ -1,4 +1,4 @@
-/** What a query seldom has, apart from it: queries that wait, and those that hit, are to be small. */
+/** Facts that few queries have, kept apart: pending queries and cache hits should be small. */
 import type { Edns } from "../../dns/edns.ts";
 import type { Name } from "../../dns/name.ts";
 import type { MessageSeal } from "../message/message-seal.ts";
@@ -14,10 +14,10 @@ export class RareFacts {
   metadata: Map<string, string | (() => string)> | undefined;
   signer: Name | undefined;
   seals: MessageSeal[] | undefined;
-  /** OPT, once somebody has asked for it. */
+  /** OPT, once it was read. */
   edns: Edns | undefined;
 
-  /** What a derived query has of it. */
+  /** The facts that a derived query takes over. */
   forDerived(): RareFacts | undefined {
     const { deadline, view, trace, spans, metadata } = this;
     const isPlain = trace === undefined && spans === undefined && metadata === undefined;

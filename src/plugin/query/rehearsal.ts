@@ -1,6 +1,7 @@
 /**
- * Questions that nobody asked. V8 compiles a function when it is called first: an answer whose way nobody has gone takes 5 to 8 ms of the processor, in one turn of
- * the event loop. Whoever knows an answer without asking anybody goes that way before sockets are open, or in a turn of its own.
+ * Rehearsal queries. V8 compiles a function at its first call, so the first answer of each kind would block the event
+ * loop for several milliseconds. Plugins that answer from their own data rehearse such answers before sockets are
+ * open, or in a turn of their own.
  */
 import type { Name } from "../../dns/name.ts";
 import { Flag, RecordClass } from "../../dns/numbers.ts";
@@ -34,6 +35,6 @@ export function rehearsalQuery(name: Name, type: number, now: number): Query {
     receivedAt: now,
   } as const;
   const query = Query.read(bytes, bytes.length, arrival);
-  if (query === undefined) throw new RangeError(`no question can be made of ${name}`);
+  if (query === undefined) throw new RangeError(`${name} is too long for a query`);
   return query;
 }

@@ -1,47 +1,59 @@
 /**
- * Answers that may be given again, octet for octet, to queries of the same octets, without asking the plugins, as these would say the same. The server
- * remembers such an answer for a moment. The plugin that answers says what the answer rests on; the server looks at that each time; and the plugins
- * that the query would have passed hear of it afterwards: how often, once a second.
+ * Answers that may be repeated, octet for octet, to queries of the same octets, without running the plugins, because
+ * the result would be the same. The server remembers such an answer for a moment. The answering plugin declares the
+ * data that the answer depends on; the server checks that each time. The other plugins on the query's path are
+ * informed afterwards of the number of repetitions.
  *
- * Only plugins that look at what comes back ({@link afterwards}) and say by `PluginInstance.witness` that they can hear of it later may stand between the
- * client and the one that answers. Through any other plugin, a reply loses its basis.
+ * Between the client and the answering plugin only reviewers ({@link afterwards}) are allowed, and each must have a
+ * `PluginInstance.witness`. Any other plugin removes the basis from the reply.
  */
-/** What an answer rests on. The server reads it at once, so that a plugin may use one object for all. */
+/**
+ * The data that an answer depends on. The server reads the object at once, so a plugin may use one object for all
+ * answers.
+ */
 export interface AnswerBasis {
   readonly source: AnswerSource;
-  /** `Clock.now()` from which on the plugin would give another answer, milliseconds. */
+  /** `Clock.now()` in milliseconds from which on the plugin would give another answer. */
   readonly until: number;
-  /** The answer holds for as long as `numbers[place]` is `value`, and the source's {@link AnswerSource.epoch} stays. */
+  /**
+   * The answer is valid while `numbers[place]` is `value` and the source's {@link AnswerSource.epoch} stays the same.
+   */
   readonly numbers: Int32Array;
   readonly place: number;
   readonly value: number;
 }
 
-/** Where answers come from that may be given again. There are few, and each is there for as long as its plugin. */
+/** A source of repeatable answers. There are few, and each lives as long as its plugin. */
 export interface AnswerSource {
-  /** Becomes another number when none of the answers given so far holds any more, or not all of them. */
+  /** Changes when one or all of the answers given so far become invalid. */
   readonly epoch: number;
-  /** Hears that answers were given again. */
+  /** Called after repetitions. */
   repeated(repetition: Repetition): void;
-  /** Told of an answer that rests on `numbers[place]`, the first and then each eighth time in a second, where what nobody asks for has to go first. */
+  /**
+   * Called for an answer that depends on `numbers[place]`, at the first and each eighth repetition in a second, for
+   * caches that evict unused entries first.
+   */
   given?(place: number): void;
 }
 
 /** A plugin between the client and the source. */
 export interface AnswerWitness {
-  /** Hears that answers were given again. */
+  /** Called after repetitions. */
   repeated(repetition: Repetition): void;
-  /** An answer is given again to a query that arrived then (`Clock.now()`), and leaves with the others that came at the same time. */
+  /**
+   * An answer is repeated to a query that arrived at this time (`Clock.now()`), and is sent together with others that
+   * arrived at the same time.
+   */
   answeredAt?(receivedAt: number, listener: { readonly label: string }): void;
 }
 
-/** What is known of queries of the same octets. */
+/** The facts of queries with the same octets. */
 export interface RepeatedQuery {
   readonly listener: { readonly label: string };
   readonly view: string;
   readonly client: { readonly family: 4 | 6 };
   readonly overStream: boolean;
-  /** The message: it holds until the plugin returns, the name from octet 12 on. */
+  /** The message: valid until the plugin returns, with the name from octet 12 on. */
   readonly bytes: Uint8Array;
   readonly length: number;
   readonly nameEnd: number;
@@ -51,11 +63,11 @@ export interface RepeatedQuery {
   readonly dnssecOk: boolean;
 }
 
-/** The same answer, given again to queries of the same octets. */
+/** The same answer, repeated to queries of the same octets. */
 export interface Repetition {
   readonly query: RepeatedQuery;
   readonly rcode: number;
-  /** Who answered. */
+  /** The plugin that answered. */
   readonly plugin: string;
   /** Octets of the reply. */
   readonly size: number;

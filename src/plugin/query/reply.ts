@@ -1,9 +1,10 @@
 /**
- * A reply in the making. Its records exist as values, as encoded octets, or both: a plugin that needs records asks for
- * them and they are decoded once; a plugin that does not passes on octets.
+ * A reply while it is made. Its records exist as values, as encoded octets, or both: they are decoded once, if a
+ * plugin reads them; otherwise the octets are passed on.
  *
- * The shell (rcode, flags, TTL, OPT) belongs to one query and may be changed on the way back to the client. What it holds
- * (records, encoded sections) may be shared with a cache or a store, and is replaced, never changed in place.
+ * The shell (rcode, flags, TTL, OPT) belongs to one query and may be changed on the way back to the client. Its
+ * contents (records, encoded sections) may be shared with a cache or a store, and are replaced, never changed in
+ * place.
  */
 import { type Edns, OPT_FIXED_OCTETS } from "../../dns/edns.ts";
 import { EncodedSections, NO_SECTIONS, type RecordSections } from "../../dns/encoded-sections.ts";
@@ -26,9 +27,9 @@ export interface ReplyContent {
   readonly answer?: readonly ResourceRecord[];
   readonly authority?: readonly ResourceRecord[];
   readonly additional?: readonly ResourceRecord[];
-  /** In place of the three sections. */
+  /** Replaces the three sections. */
   readonly encoded?: EncodedSections;
-  /** OPT of the reply. Without one the server makes it when the client sent OPT. */
+  /** OPT of the reply. Without one the server makes it if the client sent OPT. */
   readonly edns?: Edns;
 }
 
@@ -36,18 +37,21 @@ const NO_TTL = -1;
 
 export class Reply {
   readonly kind = "reply";
-  /** The query that this answers: its question is the one that the encoded octets were made for. */
+  /** The query of this reply: the encoded octets were made for its question. */
   query: Asked;
   rcode: number;
-  /** AA, TC, RA and AD bits; the server adds QR and what it copies from the query. */
+  /** AA, TC, RA and AD bits; the server adds QR and the bits that it copies from the query. */
   flags: number;
   edns: Edns | undefined;
   /** Name of the plugin that answered; the chain fills it in. */
   plugin: string | undefined = undefined;
-  /** Not 0: addresses of an RRset change places when the reply is written, guided by this number (loadbalance). */
+  /**
+   * If not 0, the addresses of an RRset are shuffled when the reply is written, with this number as seed
+   * (loadbalance).
+   */
   shuffle = 0;
   /**
-   * What it rests on, where it may be given again. It holds until the plugin that answered is asked the next time.
+   * The data that the reply depends on, if it may be repeated. Valid until the next call of the answering plugin.
    * @internal
    */
   basis: AnswerBasis | undefined = undefined;
@@ -76,10 +80,10 @@ export class Reply {
   }
 
   /**
-   * A reply made of octets at hand. It is what the constructor makes of the same facts, without an object to carry them: for plugins
-   * that answer most queries of a server.
+   * A reply of encoded octets. Equivalent to the constructor, without an options object: for plugins that answer most
+   * queries of a server.
    * @param flags AA, TC, RA and AD bits
-   * @param ttl seconds that all records show, -1 when each shows its own
+   * @param ttl seconds for all records, -1 if each keeps its own TTL
    * @internal
    */
   static fromEncoded(
@@ -124,11 +128,11 @@ export class Reply {
 
   /**
    * The records as values.
-   * @throws WireError when a reply from elsewhere holds malformed RDATA
+   * @throws WireError if a reply from elsewhere has malformed RDATA
    */
   get records(): RecordSections {
     const { bytes, questionEnd } = this.query;
-    // Values may lean on the octets.
+    // Values may refer to the octets.
     this.#encoded?.keep();
     this.#records ??= withTtl(
       this.#encoded?.decode(bytes.subarray(12, questionEnd)) ?? NO_SECTIONS,
@@ -139,24 +143,24 @@ export class Reply {
 
   replaceRecords(sections: Partial<RecordSections>): void {
     this.#records = { ...this.records, ...sections };
-    // Another time it might be other records.
+    // The next reply might have other records.
     this.basis = undefined;
     this.#encoded = undefined;
     this.#ttl = NO_TTL;
   }
 
-  /** Leaves out authority and additional, without decoding. */
+  /** Drops authority and additional, without decoding. */
   keepAnswerOnly(): void {
     if (this.#records !== undefined) this.#records = { ...NO_SECTIONS, answer: this.#records.answer };
     this.#encoded = this.#encoded?.answerOnly();
   }
 
-  /** Seconds that every record shows instead of its own TTL, -1 when each shows its own. */
+  /** Seconds that replace the TTL of every record, -1 if each keeps its own. */
   get uniformTtl(): number {
     return this.#ttl;
   }
 
-  /** Shows every record with this TTL in seconds. */
+  /** Sets the TTL of every record, in seconds. */
   setUniformTtl(ttl: number): void {
     this.#ttl = ttl;
     if (this.#records === undefined) return;
@@ -165,16 +169,16 @@ export class Reply {
   }
 
   /**
-   * The records as octets for the query's own question; records that no message can hold are left out and TC is set. They stay as they are
-   * for as long as anybody holds them.
+   * The records as octets for the query's own question; records that do not fit into any message are left out and TC
+   * is set. The octets do not change while they are referenced.
    */
   get encoded(): EncodedSections {
     return this.sections.keep();
   }
 
   /**
-   * As {@link encoded}, for who looks at them while the reply passes and holds on to nothing: the cache lends the octets of a hit, and has
-   * them back once the reply is sent. That spares a copy for each query.
+   * Like {@link encoded}, for a caller that keeps no reference: the cache lends the octets of a hit, and takes them
+   * back when the reply is sent. That saves a copy per query.
    * @internal
    */
   get sections(): EncodedSections {
@@ -187,7 +191,7 @@ export class Reply {
   }
 
   /**
-   * It is sent or dropped, and nobody looks at it again: what was lent goes back.
+   * The reply has been sent or dropped, and is not read again: returns borrowed octets.
    * @internal
    */
   release(): void {
@@ -199,9 +203,9 @@ export class Reply {
   }
 
   /**
-   * Makes it the answer to a query with another question: the one from which the query was derived that this answers. The chain does so for
-   * each plugin that derives queries. Octets stay as they are where the names differ in case alone.
-   * @throws WireError when a reply from elsewhere holds malformed RDATA
+   * Makes this the answer to the query from which the answered query was derived. The chain calls it for each plugin
+   * that derives queries. The octets stay the same if the names differ only in case.
+   * @throws WireError if a reply from elsewhere has malformed RDATA
    * @internal
    */
   answerFor(query: Asked): void {
@@ -215,7 +219,7 @@ export class Reply {
   }
 
   /**
-   * Puts other octets in place of the records, encoded for the question of `query`, which this answers from now on.
+   * Replaces the records with octets that are encoded for the question of `query`, which this answers from now on.
    * @internal
    */
   replaceEncoded(query: Asked, encoded: EncodedSections): void {
@@ -226,7 +230,7 @@ export class Reply {
   }
 
   /**
-   * Encodes the records again for a query of another name: pointers to the question would lead astray.
+   * Encodes the records again for a query of another name: pointers to the question would be wrong.
    * @internal
    */
   reencodeFor(query: Asked): void {
@@ -237,7 +241,7 @@ export class Reply {
     this.#ttl = NO_TTL;
   }
 
-  /** Encodes the records again if compression of names makes them shorter: those of another server may be spelled out. */
+  /** Encodes the records again if name compression makes them shorter: another server may not compress. */
   compress(): void {
     const { encoded, complete } = EncodedSections.encode(this.query.question, this.records);
     if (!complete || encoded.end >= this.sections.end) return;
@@ -245,7 +249,7 @@ export class Reply {
     this.#ttl = NO_TTL;
   }
 
-  /** True when the octets exist already, and asking for them costs nothing. */
+  /** Whether the octets exist already, so that reading them is cheap. */
   get isEncoded(): boolean {
     return this.#encoded !== undefined;
   }
@@ -253,13 +257,13 @@ export class Reply {
   /** Size of the message in octets, OPT included, before any truncation. */
   get size(): number {
     const { root } = this.query;
-    // No OPT goes to a client that sent none (RFC 6891 section 7).
+    // A client that sent no OPT gets none (RFC 6891 section 7).
     if (!root.hasEdns) return this.sections.end;
     const options = this.edns?.options ?? echoedOptions(root);
     return this.sections.end + OPT_FIXED_OCTETS + optionsLength(options);
   }
 
-  /** The same answer for another query with an equal question, with a shell of its own. */
+  /** The same answer for another query with an equal question, as a new reply. */
   forQuery(query: Asked): Reply {
     const copy = new Reply(query, { encoded: this.encoded });
     copy.rcode = this.rcode;
@@ -273,7 +277,7 @@ export class Reply {
 
 const NONE: readonly ResourceRecord[] = Object.freeze([]);
 
-/** Has the constructor make no records. */
+/** Makes the constructor create no records. */
 const ENCODED: ReplyContent = Object.freeze({ encoded: EncodedSections.empty(0) });
 
 function withTtl(sections: RecordSections, ttl: number): RecordSections {

@@ -1,4 +1,7 @@
-/** What kind of answer a reply is (docs/spec/coredns-behaviour.md#kinds-of-replies): cache, log, minimal and others go by it. */
+/**
+ * The kind of answer that a reply is (docs/spec/coredns-behaviour.md#kinds-of-replies): cache, log, minimal and
+ * others depend on it.
+ */
 import type { EncodedSections } from "../../dns/encoded-sections.ts";
 import { Opcode, Rcode } from "../../dns/numbers.ts";
 import type { ResourceRecord } from "../../dns/record-kind.ts";
@@ -21,7 +24,7 @@ export type ResponseClass = "success" | "denial" | "error";
 
 /**
  * The type of a reply.
- * @param wallTime milliseconds since 1970, to judge signatures by
+ * @param wallTime milliseconds since 1970, for the validity of signatures
  */
 export function responseType(reply: Reply, wallTime: number): ResponseType {
   const { query, rcode } = reply;
@@ -59,8 +62,8 @@ export function authorityHolds(sections: EncodedSections, type: number): boolean
 }
 
 /**
- * Whether a signature is outside of its time, or cannot be read, which comes to the same. Serial arithmetic (RFC 4034
- * section 3.1.5): the two times of a signature wrap around.
+ * Whether a signature is outside its validity period, or cannot be read. Uses serial arithmetic (RFC 4034 section
+ * 3.1.5): the two times of a signature wrap around.
  */
 function hasExpiredSignature(sections: EncodedSections, wallTime: number): boolean {
   const now = Math.floor(wallTime / 1000) >>> 0;

@@ -1,4 +1,4 @@
-/** The way of one query through the server, for `explain`, the console and tracing. */
+/** The path of one query through the server, for `explain`, the console and tracing. */
 import type { Asked } from "../message/asked.ts";
 import type { Outcome } from "./outcome.ts";
 
@@ -13,23 +13,23 @@ export interface TraceStep {
 /** Absent on most queries: `query.trace?.note(…)` then costs one check. */
 export interface Trace {
   /**
-   * Set for a query that no client sent, on a server that serves others: it is answered as any other, and nothing that is kept, counted
-   * for clients or logged may show that it was there.
+   * Set for a query that no client sent, on a server with clients: it is answered like any other, and must not change
+   * caches, client counters or logs.
    */
   readonly leavesNoMark?: boolean;
-  /** What a plugin decided and why, in words; `facts` for machines. The chain knows which plugin speaks. */
+  /** Records a decision and its reason; `facts` for machines. The chain knows the plugin. */
   note(text: string, facts?: Readonly<Record<string, unknown>>): void;
   /** Called by the chain. */
   enter(plugin: string, query: Pick<Asked, "name" | "type">): void;
   leave(plugin: string, outcome: string): void;
 }
 
-/** How long a query stays in which plugin: what `trace` wants to know of the queries that it follows. */
+/** Measures the time of a query in each plugin, for the queries that `trace` follows. */
 export interface SpanSink {
-  /** Names the trace: 32 hexadecimal digits, or 16. Whether it is kept may be decided when the query has its answer. */
+  /** The id of the trace: 32 hexadecimal digits, or 16. The decision to keep it may come after the answer. */
   readonly traceId: string;
-  /** Called by the chain. @returns what {@link leave} wants to have back */
+  /** Called by the chain. @returns the argument for {@link leave} */
   enter(plugin: string): number;
-  /** Called by the chain; not for a plugin that throws. */
+  /** Called by the chain, unless the plugin throws. */
   leave(span: number, outcome: Outcome): void;
 }

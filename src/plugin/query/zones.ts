@@ -1,4 +1,4 @@
-/** Zones that a plugin serves, and names that may fall through: services that no plugin writes again. */
+/** Zones that a plugin serves, and names that may fall through, for all plugins. */
 import { Name } from "../../dns/name.ts";
 import { FOLD, octetAt } from "../../dns/octets.ts";
 import type { Query } from "./query.ts";
@@ -21,7 +21,7 @@ export class ZoneList {
     return undefined;
   }
 
-  /** As {@link match}, by the octets of the query: most queries that pass a plugin by need no `Name` for it. */
+  /** Like {@link match}, on the octets of the query: most queries that bypass a plugin need no `Name` for that. */
   matchQuery({ bytes, nameEnd }: Pick<Query, "bytes" | "nameEnd">): Name | undefined {
     if (this.#hasRoot && this.#longestFirst.length === 1) return Name.root;
     for (const zone of this.#longestFirst) {
@@ -40,21 +40,21 @@ export class ZoneList {
   }
 }
 
-/** Whether a label of the question's name begins there, or its root. */
+/** Whether a label or the root of the question's name begins at this offset. */
 function isLabelAt(bytes: Uint8Array, place: number): boolean {
   let at = 12;
   while (at < place) at += octetAt(bytes, at) + 1;
   return at === place;
 }
 
-/** Whether an uncompressed name stands there, in any case. @param folded the name in lower case */
+/** Whether an uncompressed name is at this offset, in any case. @param folded the name in lower case */
 function isNameAt(folded: Uint8Array, bytes: Uint8Array, start: number): boolean {
   for (let index = 0; index < folded.length; index++)
     if (octetAt(FOLD, octetAt(bytes, start + index)) !== octetAt(folded, index)) return false;
   return true;
 }
 
-/** The `fallthrough [ZONES...]` option: which names a plugin passes on when it does not know them. */
+/** The `fallthrough [ZONES...]` option: the names that a plugin passes on if it does not have them. */
 export class Fallthrough {
   static readonly none: Fallthrough = new Fallthrough(new ZoneList([]));
   static readonly everything: Fallthrough = new Fallthrough(new ZoneList([Name.root]));

@@ -1,21 +1,21 @@
-/** What a plugin that keeps answers can show of them, and what an operator may have it forget. */
+/** The entries of a cache for display, and their removal by an operator. */
 import type { Name } from "../../dns/name.ts";
 import { ServiceKey } from "../contract/service.ts";
 
 export interface CacheView {
-  /** Zones whose answers are kept, as text. */
+  /** Zones whose answers are cached, as text. */
   readonly zones: readonly string[];
   readonly entries: number;
-  /** Octets that the entries take, and may take at the most. */
+  /** Octets of the entries, and their limit. */
   readonly octets: number;
   readonly maxOctets: number;
-  /** Answers to questions for a name and for names below it: `most` at the most. */
+  /** Answers to questions for a name and for names below it, `most` at most. */
   look(name: Name, most: number): CachedAnswer[];
   /**
-   * Forgets answers, in portions where they are many.
-   * @param below whether those for names below it go as well
+   * Removes answers, in portions if there are many.
+   * @param below whether to include names below it
    * @param type of the question, every type unless given
-   * @returns how many there were
+   * @returns the number of removed answers
    */
   forget(name: Name, below: boolean, type?: number): Promise<number>;
 }
@@ -25,13 +25,13 @@ export interface CachedAnswer {
   readonly type: number;
   readonly class: number;
   readonly rcode: number;
-  /** Seconds: what the answer was good for when it came, and what is left of that; 0 once it has expired. */
+  /** Seconds: the TTL on arrival, and the rest of it; 0 once it has expired. */
   readonly ttl: number;
   readonly remaining: number;
-  /** Seconds since it came. */
+  /** Seconds since its arrival. */
   readonly age: number;
   readonly answers: number;
-  /** It is kept with the denials. */
+  /** Whether it is stored with the denials. */
   readonly denial: boolean;
 }
 

@@ -1,12 +1,12 @@
-/** Who wants copies of what other plugins exchange with upstreams (`dnstap`). */
+/** A plugin that copies the exchanges of other plugins with upstreams (`dnstap`). */
 
 import { ServiceKey } from "../contract/service.ts";
 import type { Query } from "../query/query.ts";
 
 export interface QueryTap {
-  /** Whether it wants the exchanges of this query; all of them where there is no such method. */
+  /** Whether it wants the exchanges of this query; without this method it wants all of them. */
   wants?(query: Query): boolean;
-  /** An upstream answered, or did not. Nothing of it is kept. */
+  /** An upstream answered, or did not. The receiver keeps no reference. */
   forwarded(exchange: ForwardedExchange): void;
 }
 
@@ -19,13 +19,13 @@ export interface ForwardedExchange {
   readonly protocol: string;
   /** `Clock.now()`, milliseconds. */
   readonly sentAt: number;
-  /** When it answered, or was given up. */
+  /** The time of the answer, or of the failure. */
   readonly endedAt: number;
-  /** The message, with the id that the upstream was asked with; `undefined` where none came. */
+  /** The message, with the id that was sent to the upstream; `undefined` without an answer. */
   readonly reply: Uint8Array | undefined;
-  /** Why none came. */
+  /** The reason why there is no answer. */
   readonly failure: Error | undefined;
-  /** The query has left, as far as anybody knows. */
+  /** Whether the query was sent, as far as known. */
   readonly wasSent: boolean;
 }
 

@@ -1,7 +1,7 @@
-/** What a plugin that traces queries lets an operator set while it runs. */
+/** Settings of a tracing plugin that an operator can change while it runs. */
 import { ServiceKey } from "../contract/service.ts";
 
-/** All queries of some clients are traced, besides what the Corefile says. */
+/** Traces all queries of some clients, in addition to the Corefile's. */
 export interface TraceRule {
   /** An address or a prefix. */
   readonly client: string;
@@ -10,12 +10,9 @@ export interface TraceRule {
 }
 
 export interface TracingView {
-  /** `undefined` without one, and once it has ended. */
+  /** `undefined` without a rule, and once the rule has ended. */
   readonly rule: TraceRule | undefined;
-  /**
-   * Puts one into force in place of the one before; `undefined` ends it. It goes with the next reload.
-   * Resolves once all threads go by it.
-   */
+  /** Replaces the rule; `undefined` ends it. A reload drops it. Resolves once all threads apply the change. */
   setRule(rule: TraceRule | undefined): Promise<void>;
 }
 

@@ -1,4 +1,4 @@
-/** Reads finished queries out of a ring, at a pace of its own. */
+/** Reads finished queries from a ring, at its own pace. */
 import { octetAt } from "../../dns/octets.ts";
 import { formatIpAddress } from "../../lib/net/ip-address.ts";
 import type { TransportName } from "../message/endpoint.ts";
@@ -17,7 +17,7 @@ import {
   WORD_TABLE,
 } from "./query-ring.ts";
 
-/** One finished query. A reader uses one object for all of them: it holds until the visitor returns. */
+/** One finished query. A reader reuses one object: it is valid until the visitor returns. */
 export class FinishedQuery {
   /** Milliseconds of the Unix epoch at which it arrived. */
   time = 0;
@@ -34,7 +34,7 @@ export class FinishedQuery {
   port = 0;
   querySize = 0;
   replySize = 0;
-  /** The plugin that answered, empty where none did. */
+  /** The plugin that answered, empty without an answer. */
   plugin = "";
   /** `dns://:53`. */
   listener = "";
@@ -45,13 +45,13 @@ export class FinishedQuery {
   ttl: number | undefined = undefined;
   hasEdns = false;
   dnssecOk = false;
-  /** It was given up because too many waited. */
+  /** Dropped because too many queries were pending. */
   wasShed = false;
-  /** How many queries it stands for, where only some are written. */
+  /** The number of queries that it represents, if only some are written. */
   weight = 1;
-  /** Place of the entry in its ring: with the ring's number it names the query for as long as it is there. */
+  /** Offset of the entry in its ring: with the ring's number it identifies the query while the entry exists. */
   place = 0;
-  /** Memory that holds {@link clientStart} and what follows. */
+  /** Memory of {@link clientStart} and the following fields. */
   octets: Uint8Array = NOTHING;
   /** The client's address, 4 or 16 octets. */
   clientStart = 0;
@@ -80,8 +80,8 @@ export class QueryReader {
   #place: number;
 
   /**
-   * @param fromOldest begins with what is there already
-   * @param beforeRead has the writer finish what it has begun, where it is in the same thread
+   * @param fromOldest starts with the oldest present entry
+   * @param beforeRead makes a writer in the same thread finish its pending work
    */
   constructor(buffer: SharedArrayBuffer, fromOldest = false, beforeRead: () => void = () => undefined) {
     this.#control = new Int32Array(buffer, 0, 8);
@@ -100,36 +100,37 @@ export class QueryReader {
   }
 
   /**
-   * Has some `rate` queries a second written from now on, one of several where there are more; 0 for all. Those that failed are always
-   * written. The writer settles on how many to leave out by itself, once half a second's worth is written or half a second has gone by.
+   * Requests some `rate` queries per second from now on, which samples them if there are more; 0 for all. Failed
+   * queries are always written. The writer adapts the sampling itself, after each half second or half a second's
+   * worth of queries.
    */
   set wantedRate(rate: number) {
     Atomics.store(this.#control, Control.WANTED, Math.max(0, Math.min(2 ** 31 - 1, Math.round(rate))));
   }
 
-  /** One of so many queries is written now. */
+  /** One query in this many is written now. */
   get interval(): number {
     return Math.max(1, Atomics.load(this.#control, Control.INTERVAL));
   }
 
-  /** Begins again with the oldest query that is still there. */
+  /** Starts again with the oldest present query. */
   rewind(): void {
     this.#place = Atomics.load(this.#control, Control.TAIL);
   }
 
-  /** Goes on to what comes next, and leaves out what is there. */
+  /** Skips everything present. */
   skip(): void {
     this.#place = Atomics.load(this.#control, Control.HEAD);
   }
 
   /**
-   * Visits what was written since the last call, oldest first.
+   * Visits the queries written since the last call, oldest first.
    * @param most entries in this call
-   * @returns whether all has been read
+   * @returns whether everything has been read
    */
   read(visit: (query: FinishedQuery) => void, most: number): boolean {
     this.#beforeRead();
-    // After a burst few queries come: without this the next one that is written would be long in coming.
+    // After a burst few queries arrive: without this the next written query would be late.
     if (this.interval > 1) Atomics.store(this.#control, Control.LEFT, 1);
     const head = Atomics.load(this.#control, Control.HEAD);
     for (let count = 0; this.#place !== head; ) {
@@ -147,7 +148,7 @@ export class QueryReader {
       }
       if (count++ >= most) return false;
       if (!this.#take(at)) return true;
-      // Another thread may have written over it meanwhile.
+      // Another thread may have overwritten it.
       if (this.#wasOverwritten()) continue;
       visit(this.#query);
       this.#place = (this.#place + length) | 0;
@@ -200,7 +201,7 @@ export class QueryReader {
     if (known !== undefined) return known;
     if (number >= Atomics.load(this.#control, Control.WORDS)) return "";
     const at = WORD_TABLE + number * WORD_OCTETS;
-    // A decoder takes no shared memory.
+    // TextDecoder rejects shared memory.
     const text = Buffer.from(this.#octets.slice(at + 1, at + 1 + octetAt(this.#octets, at))).toString();
     this.#words[number] = text;
     return text;

@@ -1,6 +1,6 @@
 /**
- * Finished queries as octets in a ring of fixed size. One thread writes, any thread reads: memory is shared. Nothing per query is an object,
- * so the garbage collector has nothing to walk, and what nobody reads in time is overwritten.
+ * Finished queries as octets in a ring of fixed size. One thread writes, any thread reads: the memory is shared. No
+ * query is an object, so the garbage collector has no work, and entries that are not read in time are overwritten.
  */
 import { octetAt, readU32 } from "../../dns/octets.ts";
 import type { Clock } from "../../lib/time/clock.ts";
@@ -8,47 +8,49 @@ import type { TransportName } from "../message/endpoint.ts";
 import type { Query } from "../query/query.ts";
 import type { Reply } from "../query/reply.ts";
 
-/** Octets that entries are counted in, and begin at a multiple of. */
+/** Entries are measured in units of this many octets, and begin at a multiple of it. */
 export const UNIT = 8;
 
 /** 32-bit words at the beginning. */
 export const Control = {
   /** Units written since the start, modulo 2^32: the place of the next entry. */
   HEAD: 0,
-  /** As {@link Control.HEAD}: the oldest entry that is whole. */
+  /** Like {@link Control.HEAD}: the oldest complete entry. */
   TAIL: 1,
-  /** One of so many queries is written: what the writer has settled on. */
+  /** One query in this many is written, as the writer has decided. */
   INTERVAL: 2,
-  /** How many words of {@link WORD_TABLE} are in use. */
+  /** The number of words of {@link WORD_TABLE} in use. */
   WORDS: 3,
-  /** Queries a second that a reader wants written; 0 for all. */
+  /** Queries per second that a reader wants; 0 for all. */
   WANTED: 4,
-  /** How many are to come until the next that is written. */
+  /** The number of queries until the next one that is written. */
   LEFT: 5,
 } as const;
 
 /** 64-bit floats behind the control words, from octet 32 on. */
 export const Total = {
-  /** Queries that finished, written or not. */
+  /** Finished queries, written or not. */
   FINISHED: 0,
   /** Milliseconds of the Unix epoch at which `Clock.now()` of the writer was 0. */
   EPOCH: 1,
 } as const;
 
 export const TOTALS_AT = 32;
-/** Plugins and listeners by number: 64 places of 64 octets, the length of the text first. The first is empty. */
+/**
+ * Plugins and listeners by number: 64 slots of 64 octets, each with the length of its text first. The first is empty.
+ */
 export const WORD_TABLE = 64;
 export const WORD_OCTETS = 64;
 export const WORD_COUNT = 64;
 export const RING_START: number = WORD_TABLE + WORD_OCTETS * WORD_COUNT;
 
-/** Places in an entry, in octets. Client and name stand behind {@link Field.CLIENT}. */
+/** Offsets in an entry, in octets. Client and name follow {@link Field.CLIENT}. */
 export const Field = {
-  /** Of the entry, in units; 0 says that the next entry is at the beginning of the ring. */
+  /** Size of the entry in units; 0 means that the next entry is at the beginning of the ring. */
   UNITS: 0,
   TYPE: 2,
   CLASS: 4,
-  /** {@link NOTHING_SENT} where the client got no reply. */
+  /** {@link NOTHING_SENT} if the client got no reply. */
   RCODE: 6,
   /** Milliseconds of `Clock.now()`, a float of 64 bits. */
   RECEIVED: 8,
@@ -66,7 +68,7 @@ export const Field = {
   BITS: 35,
   NAME_OCTETS: 36,
   ANSWERS: 37,
-  /** How many queries this one stands for. */
+  /** The number of queries that this one represents. */
   WEIGHT: 38,
   /** Of the first record, in seconds. */
   TTL: 40,
@@ -82,11 +84,11 @@ export const TRANSPORTS: readonly TransportName[] = ["udp", "tcp", "tls", "https
 
 const RCODE_NXDOMAIN = 3;
 /**
- * Milliseconds for which what came in them says how many to leave out in the next. As many as are wanted in them are written whatever the
- * rate: a short burst is there in full.
+ * Milliseconds of a window, whose number of queries sets the sampling of the next one. Each window writes as many
+ * queries as the reader wants, whatever the rate: a short burst is complete.
  */
 const WINDOW = 500;
-/** Milliseconds by which the clocks part when one of them was set. Less is drift. */
+/** A difference of the clocks, in milliseconds, above which one of them was set. Less is drift. */
 const CLOCK_SET = 1_000;
 const MAX_WEIGHT = 0xffff;
 const LONGEST_ENTRY = Field.CLIENT + 16 + 255;
@@ -103,15 +105,18 @@ export class QueryRing {
   readonly #doubles: Float64Array;
   readonly #units: number;
   readonly #numbers = new Map<string, number>();
-  /** Places in units, of entry and ring. */
+  /** Offsets of entry and ring, in units. */
   #head: number;
   #tail: number;
-  /** Of {@link Total.FINISHED}: those that are written in any case, and those that entries stand for so far. */
+  /** Parts of {@link Total.FINISHED}: queries that are always written, and queries that entries represent so far. */
   #failed = 0;
   #toldOf = 0;
-  /** One of so many is written. */
+  /** One query in this many is written. */
   #interval = 1;
-  /** Since when queries are counted, how many came, and how many of them may still be written before the rate is worked out anew. */
+  /**
+   * The start of the window, its number of queries, and how many of them may still be written before the rate is
+   * computed again.
+   */
   #windowStart = Number.NaN;
   #windowCount = 0;
   #windowBudget = 0;
@@ -119,12 +124,12 @@ export class QueryRing {
   #lastPluginNumber = 0;
   #lastListener = "";
   #lastListenerNumber = 0;
-  /** The first entry whose duration is not known, and when its query arrived. */
+  /** The first entry without a duration, and the arrival time of its query. */
   #untimed: number;
   #receivedAt = Number.NaN;
   #closeScheduled = false;
 
-  /** @param buffer from {@link makeRingBuffer}; who has written to it before must have stopped */
+  /** @param buffer from {@link makeRingBuffer}; a previous writer must have stopped */
   constructor(buffer: SharedArrayBuffer, clock: Clock) {
     this.buffer = buffer;
     this.#clock = clock;
@@ -144,10 +149,10 @@ export class QueryRing {
   }
 
   /**
-   * Notes a client's query that has found its end.
-   * @param reply what was sent; `undefined` where nothing was
-   * @param size octets of what was sent
-   * @param waited whether it was answered in a later turn of the event loop than it came
+   * Records a client's query that is finished.
+   * @param reply the reply that was sent; `undefined` without one
+   * @param size octets sent
+   * @param waited whether it was answered in a later event-loop turn than it arrived
    */
   record(query: Query, reply: Reply | undefined, size: number, waited: boolean, bits = 0): void {
     if (query.isOwn) return;
@@ -156,7 +161,7 @@ export class QueryRing {
     totals[Total.FINISHED] = finished;
     const rcode = reply === undefined ? NOTHING_SENT : reply.rcode;
     let weight = 1;
-    // What went wrong is always kept: it is rare, or it is what everybody wants to see.
+    // Errors are always kept: they are rare, or the very thing to look for.
     if (rcode === 0 || rcode === RCODE_NXDOMAIN) {
       const left = (this.#control[Control.LEFT] ?? 0) - 1;
       this.#control[Control.LEFT] = left;
@@ -174,8 +179,8 @@ export class QueryRing {
   }
 
   /**
-   * Counts a query that was answered, where it is one of those that are not written.
-   * @returns false where it is to be given to {@link record}
+   * Counts an answered query if sampling skips it.
+   * @returns false if it has to be passed to {@link record}
    */
   passesOver(): boolean {
     const left = (this.#control[Control.LEFT] ?? 0) - 1;
@@ -186,13 +191,13 @@ export class QueryRing {
     return true;
   }
 
-  /** Works out how many to leave out. @param now when the query at hand arrived: reading the clock would cost more */
+  /** Computes the sampling. @param now when the current query arrived: reading the clock would cost more */
   #settle(now: number): void {
     const wanted = this.#control[Control.WANTED] ?? 0;
     const elapsed = now - this.#windowStart;
     let interval = 1;
     if (wanted > 0 && !Number.isNaN(elapsed)) {
-      // Queries that waited arrived before others that are counted already.
+      // Queries that waited arrived before others that are already counted.
       const rate = (1_000 * this.#windowCount) / Math.max(1, elapsed);
       interval = Math.max(1, Math.min(MAX_WEIGHT, Math.ceil(rate / wanted)));
     }
@@ -205,13 +210,13 @@ export class QueryRing {
     this.#setEpoch();
   }
 
-  /** The wall clock may have been set. */
+  /** Records the offset of the wall clock, which may have been set. */
   #setEpoch(): void {
     const epoch = this.#clock.wallTime() - this.#clock.now();
     if (Math.abs(epoch - (this.#totals[Total.EPOCH] ?? 0)) >= CLOCK_SET) this.#totals[Total.EPOCH] = epoch;
   }
 
-  /** Works out durations that are still open: the replies to queries that came together leave together. */
+  /** Sets the missing durations: the replies to queries that arrived together are sent together. */
   close(): void {
     if (this.#untimed !== this.#head) this.#time(this.#clock.now());
   }
@@ -282,7 +287,7 @@ export class QueryRing {
     this.#words[(at + Field.TTL) >> 2] = ttl;
   }
 
-  /** Makes room for an entry and returns its place, in units from the beginning of the ring. */
+  /** Makes room for an entry and returns its offset, in units from the beginning of the ring. */
   #room(length: number): number {
     let unit = (this.#head >>> 0) % this.#units;
     if (unit + length > this.#units) {
@@ -297,7 +302,7 @@ export class QueryRing {
     return unit;
   }
 
-  /** Gives up the oldest entries, so that `length` units from the head on are free. */
+  /** Drops the oldest entries, so that `length` units from the head on are free. */
   #overwrite(length: number): void {
     const before = this.#tail;
     while (((this.#head + length - this.#tail) | 0) > this.#units) {
@@ -357,7 +362,7 @@ export class QueryRing {
     const known = this.#numbers.get(text);
     if (known !== undefined) return known;
     const number = this.#numbers.size;
-    // Plugins and listeners come from Corefiles; after many reloads the last ones go without a name.
+    // Plugins and listeners come from Corefiles; after many reloads the last ones have no name.
     if (number >= WORD_COUNT) return 0;
     const octets = new TextEncoder().encode(text).subarray(0, WORD_OCTETS - 1);
     const at = WORD_TABLE + number * WORD_OCTETS;
@@ -369,11 +374,11 @@ export class QueryRing {
   }
 }
 
-/** Memory for a ring. @param octets at the least what some hundred entries take */
+/** Memory for a ring. @param octets at least the size of some hundred entries */
 export function makeRingBuffer(octets: number): SharedArrayBuffer {
   if (octets < RING_START + 64 * LONGEST_ENTRY)
     throw new RangeError(`a ring of ${octets} octets is too small`);
-  // Places count up to 2^32 and go on at 0, which has to be the same place in the ring.
+  // Offsets count up to 2^32 and wrap to 0, which must be the same place in the ring.
   const units = 2 ** Math.floor(Math.log2((octets - RING_START) / UNIT));
   return new SharedArrayBuffer(RING_START + units * UNIT);
 }

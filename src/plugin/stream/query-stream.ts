@@ -1,21 +1,23 @@
-/** The stream of finished queries of one data plane: written while somebody listens, and nothing but a check otherwise. */
+/**
+ * The stream of finished queries of one data plane: written while there is a listener; otherwise it costs one check.
+ */
 import type { Clock } from "../../lib/time/clock.ts";
 import { QueryReader } from "./query-reader.ts";
 import { makeRingBuffer, QueryRing } from "./query-ring.ts";
 
-/** Some 14,000 queries in a cluster's usual words. */
+/** Room for thousands of typical queries. */
 export const RING_OCTETS: number = 1024 * 1024;
 
 export interface QueryListening {
   readonly reader: QueryReader;
-  /** Another one over the same queries, from the oldest on. */
+  /** A second reader of the same queries, from the oldest on. */
   again(): QueryReader;
-  /** Ends it. The ring goes with the last who listens. */
+  /** Ends listening. The ring is freed with its last listener. */
   stop(): void;
 }
 
 export class QueryStream {
-  /** Where the listeners of this data plane write; `undefined` while nobody listens. */
+  /** The ring of this data plane's listeners; `undefined` without any. */
   ring: QueryRing | undefined = undefined;
   readonly #clock: Clock;
   #listening = 0;
@@ -24,7 +26,7 @@ export class QueryStream {
     this.#clock = clock;
   }
 
-  /** Has queries written, in a ring that all who listen share. */
+  /** Starts writing queries to a ring that all listeners share. */
   listen(): QueryListening {
     this.#listening++;
     this.ring ??= new QueryRing(makeRingBuffer(RING_OCTETS), this.#clock);
@@ -43,8 +45,8 @@ export class QueryStream {
   }
 
   /**
-   * Writes to the memory of another thread that listens.
-   * @returns ends it
+   * Writes to the memory of a listener on another thread.
+   * @returns a function that ends it
    */
   writeTo(buffer: SharedArrayBuffer): () => void {
     const ring = new QueryRing(buffer, this.#clock);

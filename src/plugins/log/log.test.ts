@@ -254,7 +254,7 @@ for (const [text, warning, lines] of [
   ['log . "x {json}"', /2:7: warning: '\{json\}' is a complete format/, 1],
   [
     'log . "{remote} {namee}"',
-    /2:17: warning: '\{namee\}' is no placeholder[\s\S]*did you mean '\{name\}'/,
+    /2:17: warning: '\{namee\}' is not a placeholder[\s\S]*did you mean '\{name\}'/,
     1,
   ],
   ["log . exa..mple", /2:7: warning: 'exa\.\.mple' is not a name: it matches no query/, 1],

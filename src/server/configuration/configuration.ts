@@ -1,6 +1,6 @@
 /**
- * From the text of a Corefile to server blocks that are checked and ready to be made. Nothing is opened and no instance is made
- * here: `check` and a reload that must not half-fail rest on that.
+ * Turns the text of a Corefile into checked server blocks. Opens nothing and makes no instance: `check` depends on
+ * that, and so does a reload, which must not fail half-way.
  */
 
 import { canonicalDump } from "../../corefile/canonical-dump.ts";
@@ -27,11 +27,11 @@ export interface ConfiguredPlugin {
   /** Place in the chain, smaller is nearer to the client. */
   readonly position: number;
   readonly definition: PluginDefinition<unknown>;
-  /** One for each instance to be made. */
+  /** One for each instance. */
   readonly configs: readonly unknown[];
   /** The first of {@link directives}. */
   readonly directive: Directive;
-  /** All lines of the block with its name. */
+  /** All lines of the block with this name. */
   readonly directives: readonly Directive[];
 }
 
@@ -41,18 +41,20 @@ export interface ConfiguredBlock {
   /** In chain order. */
   readonly plugins: readonly ConfiguredPlugin[];
   readonly settings: BlockSettings;
-  /** As they are written. */
+  /** In the order of the text. */
   readonly directives: readonly Directive[];
 }
 
 export interface Configuration {
-  /** The plugins that there are for this configuration. */
+  /** The plugins that this configuration may name. */
   readonly registry: PluginRegistry;
   readonly blocks: readonly ConfiguredBlock[];
   /** SHA-512 in hexadecimal of the parsed blocks and the files of external plugins; comments and layout do not count. */
   readonly sha512: string;
   readonly warnings: readonly Diagnostic[];
-  /** The Corefile has no server block, so the built-in one serves in its place: the diagnostic says so. */
+  /**
+   * Set for a Corefile without a server block: the built-in one serves in its place, and the diagnostic reports that.
+   */
   readonly isEmpty?: Diagnostic | undefined;
   /** The text of the Corefile or of a file that it imports, for excerpts in diagnostics. */
   readonly textOf: (file: string) => string | undefined;
@@ -79,33 +81,36 @@ export interface ConfigurationOptions {
   readonly host: CorefileHost;
   readonly registry: PluginRegistry;
   readonly machine: Machine;
-  /** Port of keys without one (`-dns.port`). */
+  /** The port of keys without one (`-dns.port`). */
   readonly defaultPort: number;
-  /** Awaited between parts of the work, for who answers queries meanwhile: see `TurnShare`. */
+  /** Awaited between parts of the work, so that the caller can answer queries: see `TurnShare`. */
   readonly rest?: () => Promise<void>;
-  /** Somebody else has read the same and told of it: only faults are looked for here. */
+  /** The leader has read the same Corefile and logged its warnings: only errors are looked for here. */
   readonly isAdvised?: boolean | undefined;
 }
 
-/** What CoreDNS serves without a Corefile, or with one that has no block (docs/spec/coredns-behaviour.md#command-line). */
+/**
+ * What CoreDNS serves without a Corefile, or with one that has no block
+ * (docs/spec/coredns-behaviour.md#command-line).
+ */
 export function defaultCorefile(port: number): CorefileSource {
   return { text: `.:${port} {\n    whoami\n    log\n}\n`, file: "built-in Corefile" };
 }
 
-/** All that can be known of a Corefile without running it. */
+/** Everything that a Corefile shows without running it. */
 export interface Inspection {
   readonly corefile: Corefile;
-  /** With the plugins that its global options add. */
+  /** Includes the plugins that its global options add. */
   readonly registry: PluginRegistry;
-  /** What could be read; incomplete where something is wrong. */
+  /** The blocks that could be read; incomplete after an error. */
   readonly blocks: readonly ConfiguredBlock[];
-  /** Faults, and warnings of what runs but is hardly meant; file by file, from top to bottom. */
+  /** Errors, and warnings about valid lines that are probably mistakes; file by file, from top to bottom. */
   readonly diagnostics: readonly Diagnostic[];
 }
 
 /**
- * Reads a Corefile and everything its directives say.
- * @throws ConfigurationError with all faults at once
+ * Reads a Corefile and all its directives.
+ * @throws ConfigurationError with all errors at once
  */
 export async function readConfiguration(
   source: CorefileSource,
@@ -132,7 +137,7 @@ export async function readConfiguration(
   };
 }
 
-/** Reads a Corefile as {@link readConfiguration} does, and goes on where something is wrong. */
+/** Reads a Corefile as {@link readConfiguration} does, and goes on after an error. */
 export async function inspectConfiguration(
   source: CorefileSource,
   options: ConfigurationOptions,
@@ -173,7 +178,7 @@ export async function inspectConfiguration(
   let all: readonly Diagnostic[];
   if (options.isAdvised === true) all = [...diagnostics, ...report.diagnostics];
   else {
-    // Followers do without it.
+    // Followers do not load the lint rules.
     const { advise } = await import("../../lint/advice.ts");
     await rest();
     const textOfFile = (file: string): string | undefined => textOf(file, source, options.host);
@@ -185,7 +190,7 @@ export async function inspectConfiguration(
 
 const NO_BLOCK = "NO_SERVER_BLOCK";
 
-/** CoreDNS says nothing, and answers every query with the address of its client. */
+/** CoreDNS serves the `whoami` default without a warning. */
 function reportNoBlock({ file }: CorefileSource, port: number, report: DiagnosticSink): void {
   const message = `there is no server block, so the built-in one is served: whoami on port ${port}`;
   report.warning(NO_BLOCK, { file, line: 1, column: 1, length: 1 }, message, {
@@ -194,7 +199,7 @@ function reportNoBlock({ file }: CorefileSource, port: number, report: Diagnosti
   });
 }
 
-/** It runs, and whoever wrote it learns what to write today. */
+/** The old word works; the warning names its replacement. */
 function reportOldWord(word: OldWord, report: DiagnosticSink): void {
   const { plugin, option, removed, losses, advice } = word;
   const what = option === undefined ? `'${plugin}'` : `'${option}' in '${plugin}'`;
@@ -300,8 +305,8 @@ function reportUnavailableScheme(key: ServerKey, report: DiagnosticSink): void {
 }
 
 /**
- * One zone and port both on the wildcard and on an address of its own (docs/spec/coredns-behaviour.md#server-keys).
- * @param isViewed whether a block has a view, be it right or wrong
+ * One zone and port both on the wildcard and on a specific address (docs/spec/coredns-behaviour.md#server-keys).
+ * @param isViewed whether a block has a view, valid or not
  */
 function reportOverlaps(
   blocks: readonly ConfiguredBlock[],
@@ -336,14 +341,14 @@ function reportOverlaps(
             `cannot serve ${text} on ${host} - it is already defined`,
           );
         }
-        // A block with a view leaves what it does not take to others.
+        // A block with a view leaves the queries that it rejects to other blocks.
         if (!hasView) other.hosts.add(host);
       }
     }
   }
 }
 
-/** Functions cannot be handed to another thread. */
+/** Functions cannot be sent to another thread. */
 function reportObjectsOnThreads(
   blocks: readonly ConfiguredBlock[],
   registry: PluginRegistry,
@@ -357,7 +362,7 @@ function reportObjectsOnThreads(
       report.error(
         "PLUGIN_ON_THREADS",
         directive.name.span,
-        `plugin '${name}' was given as an object, so it cannot run on the threads that multisocket asks for`,
+        `plugin '${name}' was passed as an object, so it cannot run on the threads of multisocket`,
         { expected: "its module, or no multisocket" },
       );
     }

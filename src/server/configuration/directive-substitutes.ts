@@ -1,19 +1,19 @@
 /**
- * Directives that are read as if something else stood in the Corefile: for tests of a configuration, which put their
- * own upstreams and files in place of the real ones and leave the text as it is.
+ * Directives that are read as if the Corefile had other words. Tests of a configuration put their own upstreams and
+ * files in place of the real ones with this, and leave the text as it is.
  */
 import type { Directive } from "../../corefile/tree.ts";
 import { type PluginEntry, PluginRegistry } from "./plugin-registry.ts";
 
-/** What is to be read in place of a directive. */
+/** Returns the directive to read instead. */
 export type Substitute = (directive: Directive) => Directive;
 
-/** A registry with the same plugins, of which some read their lines through a substitute. */
+/** A registry with the same plugins; some of them read their lines through a substitute. */
 export function withSubstitutes(
   registry: PluginRegistry,
   substitutes: ReadonlyMap<string, Substitute>,
 ): PluginRegistry {
-  // The first registry loads them all, wherever they come from.
+  // The first registry loads all modules, wherever they come from.
   const entries = registry.entries.map(({ name, module, isPinned = false }) => ({ name, module, isPinned }));
   const load = async ({ name }: PluginEntry): Promise<unknown> => {
     const definition = await registry.definition(name);
@@ -32,7 +32,7 @@ export function withSubstitutes(
   return new PluginRegistry(entries, { load, budget: registry.budget });
 }
 
-/** A directive with other arguments; their places are those of the words that they replace, as far as there are any. */
+/** A directive with other arguments. They take the places of the words that they replace, as far as these go. */
 export function withArguments(directive: Directive, texts: readonly string[]): Directive {
   return {
     ...directive,
@@ -43,7 +43,7 @@ export function withArguments(directive: Directive, texts: readonly string[]): D
   };
 }
 
-/** A directive without the lines of these names in its block, and with others at the end. */
+/** A directive without the lines of these names in its block, and with other lines at the end. */
 export function withLines(
   directive: Directive,
   dropped: readonly string[],

@@ -1,4 +1,4 @@
-/** Modules of plugins that do not come with the program: where they are, whether they changed, and how they are loaded. */
+/** Modules of external plugins: finds them, notices changes, and loads them. */
 
 import { readFileSync, statSync } from "node:fs";
 import { createRequire, isBuiltin, registerHooks } from "node:module";
@@ -7,30 +7,30 @@ import { fileURLToPath, pathToFileURL } from "node:url";
 import { programModule } from "../../lib/files/program-files.ts";
 import { messageOf } from "../../lib/text/message-of.ts";
 
-/** A module that cannot be found; the message says where it was looked for. */
+/** A module that cannot be found; the message lists the places that were searched. */
 export class ModuleNotFound extends Error {
   override readonly name = "ModuleNotFound";
 }
 
 /**
- * The file that `module` names: a path (it begins with `./`, `../` or `/`, or ends like a source file), or a package of npm.
- * @param from folder that paths are relative to, and from which packages are looked for upwards
+ * The file of `module`: a path (it begins with `./`, `../` or `/`, or ends like a source file), or an npm package.
+ * @param from the folder that paths are relative to; packages are searched from there upwards
  * @throws ModuleNotFound
  */
 export function locateModule(module: string, from: string): string {
   return isPath(module) ? locateFile(resolve(from, module)) : locatePackage(module, from);
 }
 
-/** Changes with the content of the file; `undefined` where it is gone. */
+/** A stamp that changes with the content of the file; `undefined` if the file is gone. */
 export function stampOf(file: string): string | undefined {
   const status = statSync(file, { bigint: true, throwIfNoEntry: false });
   return status === undefined ? undefined : `${status.mtimeNs}-${status.size}`;
 }
 
 /**
- * Imports the file; each `version` of it anew. What it imports itself is loaded once.
+ * Imports the file; each `version` of it anew. Its own imports are loaded once.
  * @returns its default export
- * @throws what the module throws, or the reason why it is none
+ * @throws the error of the module, or the reason why it is not a module
  */
 export async function importFile(file: string, version: string): Promise<unknown> {
   const url = pathToFileURL(file);
@@ -39,7 +39,7 @@ export async function importFile(file: string, version: string): Promise<unknown
   return loaded.default;
 }
 
-/** What `portolan` exports, with the module of this very program behind it. */
+/** The exports of `portolan`, mapped to the modules of this program. */
 const EXPORTS: ReadonlyMap<string, string> = new Map([
   ["portolan", "index"],
   ["portolan/plugin", "plugin/index"],
@@ -47,12 +47,13 @@ const EXPORTS: ReadonlyMap<string, string> = new Map([
   ["portolan/testing", "plugin/testing"],
 ]);
 
-/** What modules are is a fact of the thread, whatever the number of servers in it. */
+/** Module hooks belong to the thread, however many servers it has. */
 let providesImports = false;
 
 /**
- * From now on `import "portolan/plugin"` means this program, wherever the importing file lies: one file beside a Corefile has no
- * `node_modules` above it, and a second copy of the package would have classes of its own. Holds for the whole process, or thread.
+ * From now on `import "portolan/plugin"` loads this program's modules, wherever the importing file is. A single file
+ * beside a Corefile has no `node_modules` above it, and a second copy of the package would have classes of its own.
+ * Holds for the whole process or thread.
  */
 export function providePortolanImports(): void {
   if (providesImports) return;
@@ -66,7 +67,7 @@ export function providePortolanImports(): void {
   });
 }
 
-/** A single file has no package.json that says that it is a module, and Node would complain of that. */
+/** A single file has no package.json that declares it a module, and Node would warn about that. */
 function withFormat<R extends { url: string; format?: string | null | undefined }>(resolved: R): R {
   const isPlugin = /\.ts\?v=/.test(resolved.url) && (resolved.format ?? undefined) === undefined;
   return isPlugin ? { ...resolved, format: "module-typescript" } : resolved;
@@ -76,7 +77,7 @@ function isPath(module: string): boolean {
   return isAbsolute(module) || /^\.\.?\//.test(module) || /\.[cm]?[jt]s$/.test(module);
 }
 
-/** Far beyond any module; Node would read it whole. */
+/** Far larger than any module; Node would read the whole file. */
 const MAX_MODULE_OCTETS = 16 * 1024 * 1024;
 
 function locateFile(path: string): string {
@@ -87,7 +88,7 @@ function locateFile(path: string): string {
     throw new ModuleNotFound(
       `${path} is larger than ${MAX_MODULE_OCTETS / 1024 / 1024} MiB: name the module itself`,
     );
-  // What Node says of it is about semicolons.
+  // Node's own message for a binary file is about semicolons.
   if (readFileSync(path).includes(0))
     throw new ModuleNotFound(`${path} is not a text file: name the module itself`);
   return path;
@@ -127,7 +128,7 @@ function moduleOnlyEntry(name: string, folders: readonly string[]): string | und
       const target = importTarget(property(manifest, "exports"));
       if (target !== undefined) return fileURLToPath(new URL(target, pathToFileURL(`${base}/`)));
     } catch {
-      // Not there, or no package: the next folder may have it.
+      // Not found here, or not a package: the next folder may have it.
     }
   }
   return undefined;

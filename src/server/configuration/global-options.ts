@@ -8,7 +8,7 @@ import type { PluginEntry, PluginRegistry } from "./plugin-registry.ts";
 
 const SYNTAX = "plugin NAME MODULE [before NAME|after NAME]";
 
-/** The plugins that there are for this Corefile; faults go to `report`, and what is faulty is left out. */
+/** The plugins of this Corefile. Faults go to `report`, and the faulty lines are left out. */
 export function registryFor(
   { globalOptions }: Corefile,
   registry: PluginRegistry,
@@ -26,7 +26,7 @@ export function registryFor(
       continue;
     }
     seen.set(entry.name, name);
-    // Whoever starts the server has the last word on a module.
+    // A module that the program's caller pinned cannot be replaced by the Corefile.
     if (entries.some((other) => other.name === entry.name && other.isPinned === true)) continue;
     entries = placed(entries, entry, place, option, report);
   }

@@ -1,4 +1,4 @@
-/** Which listeners the server blocks of a configuration are on. */
+/** The listeners that the server blocks of a configuration are on. */
 import { type DiagnosticSink, formatPlace } from "../../corefile/diagnostic.ts";
 import { formatServerKey, type Scheme, type ServerKey } from "../../corefile/server-key.ts";
 import type { Directive } from "../../corefile/tree.ts";
@@ -12,7 +12,7 @@ export interface PlacedKey {
   readonly label: string;
   readonly key: ServerKey;
   readonly zone: Name;
-  /** As it is written where the listener is named first; empty for all addresses. */
+  /** As the first block of the listener spells it; empty for all addresses. */
   readonly host: string;
 }
 
@@ -23,8 +23,9 @@ interface PlacedBlock {
 }
 
 /**
- * The listeners of each block, in the order of the blocks. An address has one listener however it is spelled (`0.0.0.0` is `::`, which is no
- * `bind` at all), named as it is written first: CoreDNS opens a socket for each spelling, and leaves to the kernel which of them gets a query.
+ * The listeners of each block, in the order of the blocks. An address has one listener however it is spelled
+ * (`0.0.0.0` is `::`, which is no `bind` at all), named by its first spelling. CoreDNS opens a socket for each
+ * spelling, and leaves to the kernel which of them gets a query.
  */
 export function placeListeners(blocks: readonly PlacedBlock[]): readonly (readonly PlacedKey[])[] {
   const listeners = new Map<string, { readonly label: string; readonly host: string }>();
@@ -68,7 +69,7 @@ const SOCKET_KINDS: Readonly<Record<Scheme, readonly SocketKind[]>> = {
   https3: ["udp"],
 };
 
-/** Whether two listeners have sockets that see the same packets, were there not the other: at one address, or at one and all of them. */
+/** Whether two sockets compete for the same packets: they have the same address, or one of them has all addresses. */
 export function socketsOverlap(one: SocketPlace, other: SocketPlace): boolean {
   if (one.port !== other.port || !hostsOverlap(one.host, other.host)) return false;
   return SOCKET_KINDS[one.scheme].some((kind) => SOCKET_KINDS[other.scheme].includes(kind));
@@ -81,7 +82,8 @@ export interface SocketPlace {
 }
 
 /**
- * Two protocols at one address and port, DNS or HTTP: a client would reach either. CoreDNS starts, and half of the connections fail.
+ * Two protocols at one address and port, DNS or HTTP: a client would reach either. CoreDNS starts, and half of the
+ * connections fail.
  */
 export function reportCollisions(
   blocks: readonly (PlacedBlock & { readonly plugins: readonly PlacedPlugin[] })[],
@@ -93,7 +95,7 @@ export function reportCollisions(
   for (const block of blocks) {
     for (const host of hostsOf(block)) {
       for (const key of block.keys) {
-        // Port 0 is another one each time.
+        // The system picks a new port for each port 0.
         if (key.port === 0) continue;
         for (const kind of SOCKET_KINDS[key.scheme]) {
           const place = `${kind} ${canonicalHost(host)} ${key.port}`;
@@ -112,7 +114,7 @@ export function reportCollisions(
   for (const { plugins } of blocks) reportPagesInTheWay(plugins, overTcp, report);
 }
 
-/** An HTTP endpoint where a server block takes TCP connections, which may be at all addresses. */
+/** An HTTP endpoint where a server block takes TCP connections, possibly at all addresses. */
 function reportPagesInTheWay(
   plugins: readonly PlacedPlugin[],
   keysByPort: ReadonlyMap<number, readonly TakenPort[]>,

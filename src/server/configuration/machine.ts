@@ -28,7 +28,7 @@ export function thisMachine(environment: NodeJS.ProcessEnv): Machine {
   };
 }
 
-/** As Linux tells it of each process; Node raises the soft limit to what is allowed when it starts. */
+/** The limit that Linux reports for the process; Node raises the soft limit to the hard one when it starts. */
 function descriptorLimit(): number {
   try {
     const [, soft] = /^Max open files\s+(\d+)/m.exec(readFileSync("/proc/self/limits", "latin1")) ?? [];
@@ -40,7 +40,7 @@ function descriptorLimit(): number {
 
 /** Random numbers for two uses: cheap ones for balance, unpredictable ones drawn in bulk from the system. */
 export function systemRandom(): Random {
-  // A call costs some microseconds whatever the amount: a pool of 256 made it a hundredth of a forwarded query.
+  // A call into the system costs the same whatever the amount, so numbers are drawn in bulk.
   const pool = new Uint32Array(2_048);
   let left = 0;
   return {
@@ -52,7 +52,7 @@ export function systemRandom(): Random {
       }
       left--;
       const number = pool[left] ?? 0;
-      // Spent numbers are not left in memory.
+      // Used numbers are not left in memory.
       pool[left] = 0;
       return number;
     },

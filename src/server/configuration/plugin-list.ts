@@ -1,4 +1,4 @@
-/** The list of plugins: the program's own, or that of a `plugin.cfg`, and what is added to it. */
+/** The list of plugins: the program's own or that of a `plugin.cfg`, and the added ones. */
 import { dirname, resolve } from "node:path";
 import { type CorefileHost, describeNoText } from "../../corefile/host.ts";
 import { nearestWord } from "../../lib/text/nearest-word.ts";
@@ -7,23 +7,23 @@ import { type PluginEntry, PluginListError, parsePluginList } from "./plugin-reg
 /** A plugin to add, and where. */
 export interface AddedPlugin {
   readonly name: string;
-  /** A path to a `.ts` or `.js` file, or a package of npm. */
+  /** A path to a `.ts` or `.js` file, or an npm package. */
   readonly module: string;
   readonly place: PluginPlace | undefined;
 }
 
 export interface PluginPlace {
   readonly relation: "before" | "after";
-  /** Of the neighbour. */
+  /** The neighbour's name. */
   readonly name: string;
 }
 
-/** A plugin that is to stand beside one that is not there; the message is one line. */
+/** The neighbour of an added plugin does not exist; the message is one line. */
 export class PluginPlaceError extends Error {
   override readonly name = "PluginPlaceError";
   readonly plugin: string;
   readonly neighbour: string;
-  /** The name nearest to that of the neighbour. */
+  /** The existing name nearest to the neighbour's. */
   readonly suggestion: string | undefined;
 
   constructor(plugin: string, neighbour: string, suggestion: string | undefined) {
@@ -36,11 +36,11 @@ export class PluginPlaceError extends Error {
   }
 }
 
-/** Added plugins stand in front of the first one that answers from data of its own, unless they say otherwise. */
+/** By default an added plugin goes in front of the first plugin that answers from its own data. */
 const USUAL_PLACE = "hosts";
 
 /**
- * `name:module`, with `@before=NAME` or `@after=NAME` behind it or not.
+ * `name:module`, optionally followed by `@before=NAME` or `@after=NAME`.
  * @returns `undefined` for a text of another form
  */
 export function parseAddedPlugin(text: string): AddedPlugin | undefined {
@@ -48,14 +48,14 @@ export function parseAddedPlugin(text: string): AddedPlugin | undefined {
   const [, name, module, relation, neighbour] = match ?? [];
   if (name === undefined || module === undefined) return undefined;
   if (neighbour === undefined) {
-    // A place that is misspelt would otherwise be the end of a path.
+    // A misspelt place would otherwise be read as the end of a path.
     return /@[a-z]*=[^/]*$/i.test(module) ? undefined : { name, module, place: undefined };
   }
   return { name, module, place: { relation: relation === "before" ? "before" : "after", name: neighbour } };
 }
 
 /**
- * The list with one more plugin. One with the name of a plugin that is there takes its place.
+ * The list with one more plugin. A plugin of the same name is replaced.
  * @throws PluginPlaceError
  */
 export function withPlugin(
@@ -79,9 +79,9 @@ function indexFor(place: PluginPlace | undefined, entries: readonly PluginEntry[
 }
 
 /**
- * The list in a file of CoreDNS's form.
+ * Reads a file of CoreDNS's `plugin.cfg` form.
  * @param optional whether the file may be missing
- * @returns `undefined` where it is missing and may be
+ * @returns `undefined` if an optional file is missing
  * @throws PluginListError
  */
 export function readPluginList(

@@ -66,7 +66,7 @@ describe("external plugins", () => {
     const registry = new PluginRegistry([entry], { clock });
     const refused = assert.rejects(
       registry.definition("greet"),
-      /cannot load plugin "greet" from "\.\/greet\.js": it was not loaded within 10s: what does it wait for\?/,
+      /cannot load plugin "greet" from "\.\/greet\.js": it did not load within 10s: check its top-level await/,
     );
     // The file is found in a turn of its own; the bound is set then.
     await new Promise(setImmediate);
@@ -128,7 +128,7 @@ describe("external plugins", () => {
     assert.match(await reasonOf(folder, "./enum.ts"), /enum is not supported.* \(line 1\)$/);
     assert.equal(
       await reasonOf(folder, "./other.ts"),
-      'it calls itself "welcome": list it as welcome:./other.ts',
+      'its name is "welcome": list it as welcome:./other.ts',
     );
     assert.equal(await reasonOf(folder, "./newer.ts"), `it needs Portolan >=99, and this is ${version}`);
     assert.match(await reasonOf(folder, "./unclear.ts"), /^its "requires": 'new' is not a range/);
@@ -136,7 +136,7 @@ describe("external plugins", () => {
       await reasonOf(folder, "./missing-import.ts"),
       new RegExp(`'fromTheFuture': perhaps it needs a newer Portolan than ${version} \\(line 1\\)$`),
     );
-    assert.match(await reasonOf(folder, "typed"), /^it is TypeScript inside of node_modules/);
+    assert.match(await reasonOf(folder, "typed"), /^it is TypeScript inside node_modules/);
   });
 
   it("are loaded anew when their file has changed, and then alone", async (t) => {

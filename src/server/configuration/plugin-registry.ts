@@ -1,4 +1,4 @@
-/** The plugins that exist, in the order of the chain; each is loaded when a Corefile names it. */
+/** The available plugins, in the order of the chain. Each is loaded when a Corefile names it. */
 import { readFile } from "node:fs/promises";
 import { setImmediate as nextTurn } from "node:timers/promises";
 import { pathToFileURL } from "node:url";
@@ -18,22 +18,22 @@ import {
   stampOf,
 } from "./external-modules.ts";
 
-/** Plain data: threads make the same registry of it. */
+/** Plain data, from which other threads make the same registry. */
 export interface PluginEntry {
   /** The directive's name. */
   readonly name: string;
-  /** As `plugin.cfg` has it. */
+  /** As in `plugin.cfg`. */
   readonly module: string;
-  /** Set for a plugin that does not come with the program. */
+  /** Set for an external plugin. */
   readonly external?: {
-    /** Folder that the module's path is relative to. */
+    /** The folder that the module's path is relative to. */
     readonly from: string;
     /** For people: the file, line or flag that names it. */
     readonly declaredBy: string;
   };
-  /** A Corefile that names another module for it changes nothing: the program's caller has said which one it is. */
+  /** The program's caller chose the module: a Corefile cannot replace it. */
   readonly isPinned?: boolean;
-  /** It was handed over as an object, so other threads cannot have it. */
+  /** It was passed as an object, so it cannot be sent to other threads. */
   readonly isObject?: boolean;
 }
 
@@ -55,10 +55,10 @@ export class PluginListError extends Error {
   override readonly name = "PluginListError";
 }
 
-/** What became of a plugin's module. */
+/** The result of loading a plugin's module. */
 interface Loaded {
   readonly definition: PluginDefinition<unknown>;
-  /** Of an external plugin: its file, and what the file was like then. */
+  /** Of an external plugin: its file, and the stamp of that file when it was loaded. */
   readonly file?: string;
   readonly stamp?: string | undefined;
 }
@@ -70,12 +70,12 @@ export interface LoadedFile {
   readonly file: string;
 }
 
-/** What was loaded, for all registries of one server. */
+/** The loaded modules, shared by all registries of one server. */
 class LoadedModules {
   readonly definitions: Map<string, Loaded> = new Map();
-  /** By file, also of those that could not be used: what they began goes on. */
+  /** By file, including those that failed: timers and servers that they started keep running. */
   readonly files: Map<string, LoadedFile> = new Map();
-  /** Sets attempts to load the same file apart, of which the first ones failed. */
+  /** Distinguishes attempts to load the same file after one has failed. */
   attempt = 0;
 }
 
@@ -90,16 +90,19 @@ const IMPORT_BOUND = 10_000;
 export interface PluginRegistryOptions {
   /** Imports a plugin that comes with the program; a test gives its own. */
   readonly load?: (entry: PluginEntry) => Promise<unknown>;
-  /** Milliseconds that an external plugin has for a query; 0 for no bound. {@link DEFAULT_TIME_BUDGET} unless given. */
+  /**
+   * Milliseconds that an external plugin may spend on a query; 0 for no bound. {@link DEFAULT_TIME_BUDGET} unless
+   * given.
+   */
   readonly budget?: number;
-  /** For the bound of imports; the machine's own unless given. */
+  /** For the bound of imports; the system clock unless given. */
   readonly clock?: Clock;
 }
 
 export class PluginRegistry {
   /** In chain order. */
   readonly entries: readonly PluginEntry[];
-  /** Milliseconds that external plugins have for a query; 0 for no bound. */
+  /** Milliseconds that external plugins may spend on a query; 0 for no bound. */
   readonly budget: number;
   readonly #positions: ReadonlyMap<string, number>;
   readonly #options: PluginRegistryOptions;
@@ -117,7 +120,7 @@ export class PluginRegistry {
     return new PluginRegistry(await builtInPlugins());
   }
 
-  /** A registry with another list, which shares with this one what is loaded. */
+  /** A registry with another list that shares the loaded modules of this one. */
   withEntries(entries: readonly PluginEntry[]): PluginRegistry {
     const other = new PluginRegistry(entries, this.#options);
     other.#modules = this.#modules;
@@ -132,7 +135,7 @@ export class PluginRegistry {
     return this.#positions.get(name) ?? Number.POSITIVE_INFINITY;
   }
 
-  /** Forgets external plugins whose files have changed, so that they are loaded anew. */
+  /** Drops external plugins whose files have changed, so that they are loaded anew. */
   refresh(): void {
     this.#modules.attempt++;
     const { definitions } = this.#modules;
@@ -140,7 +143,7 @@ export class PluginRegistry {
       if (file !== undefined && stampOf(file) !== stamp) definitions.delete(key);
   }
 
-  /** What the external plugins among `names` are like, as far as they are loaded: changes when one of them does. */
+  /** A stamp of the loaded external plugins among `names`; it changes when one of them does. */
   stampOf(names: Iterable<string>): string {
     return [...new Set(names)]
       .flatMap((name) => {
@@ -166,7 +169,7 @@ export class PluginRegistry {
     if (known !== undefined) return known.definition;
     const loaded = await this.#import(entry);
     definitions.set(keyOf(entry), loaded);
-    // A plugin takes 1 to 20 ms to load, and a reload may bring several while queries are answered.
+    // Loading a plugin blocks the thread, and a reload may load several while queries are answered.
     await nextTurn();
     return loaded.definition;
   }
@@ -199,13 +202,16 @@ export class PluginRegistry {
     return { definition: isolated(checked(exported, entry), this.budget), file, stamp };
   }
 
-  /** A module may wait without end (`await` at its top level), and nothing else may keep the process alive meanwhile. */
+  /**
+   * A module may wait without end (`await` at its top level), so the import has a time limit. Its timer keeps the
+   * process alive.
+   */
   async #within(imported: Promise<unknown>): Promise<unknown> {
     const { clock = new SystemClock({ keepAlive: true }) } = this.#options;
     const overrun = Promise.withResolvers<never>();
     const timer = clock.after(IMPORT_BOUND, () =>
       overrun.reject(
-        new Error(`it was not loaded within ${formatGoDuration(IMPORT_BOUND)}: what does it wait for?`),
+        new Error(`it did not load within ${formatGoDuration(IMPORT_BOUND)}: check its top-level await`),
       ),
     );
     try {
@@ -250,10 +256,10 @@ async function attempt<R>(entry: PluginEntry, load: () => Promise<R>, file?: str
   }
 }
 
-/** Where in the file it happened, if the stack says so. */
+/** The place in the file that the stack names, if any. */
 function lineOf(error: unknown, file: string): string | undefined {
   const stack = error instanceof Error ? (error.stack ?? "") : "";
-  // Paths and URLs alike, the latter with the version behind; other spellings of the same file stay without a line.
+  // Paths and URLs alike, URLs with the version at the end; other spellings of the same file get no line.
   for (const spelling of [file, pathToFileURL(file).pathname]) {
     const at = stack.indexOf(spelling);
     const [, line] =
@@ -263,14 +269,14 @@ function lineOf(error: unknown, file: string): string | undefined {
   return undefined;
 }
 
-/** What a module threw, or why Node could not read it, in one line. */
+/** The error of a module, or of Node's loader, in one line. */
 function reasonOf(error: unknown): string {
   if (!(error instanceof Error)) return `it threw ${String(error)}`;
   if (error instanceof ModuleNotFound) return error.message;
   const message = error.message.replaceAll(/\s*\n\s*/g, " ");
   const code = "code" in error ? error.code : undefined;
   if (code === "ERR_UNSUPPORTED_NODE_MODULES_TYPE_STRIPPING")
-    return "it is TypeScript inside of node_modules, which Node does not run: publish it as JavaScript";
+    return "it is TypeScript inside node_modules, which Node does not run: publish it as JavaScript";
   if (/'?portolan(\/\w+)?'? does not provide an export/.test(message))
     return `${message}: perhaps it needs a newer Portolan than ${thisVersion}`;
   return message;
@@ -289,7 +295,7 @@ function checked(exported: unknown, entry: PluginEntry): PluginDefinition<unknow
   if (requires !== undefined && !isMet(requires, entry))
     throw new PluginLoadError(entry, `it needs Portolan ${requires}, and this is ${thisVersion}`);
   if (name !== entry.name)
-    throw new PluginLoadError(entry, `it calls itself "${name}": list it as ${name}:${entry.module}`);
+    throw new PluginLoadError(entry, `its name is "${name}": list it as ${name}:${entry.module}`);
   return exported;
 }
 
@@ -302,7 +308,7 @@ function isMet(requires: string, entry: PluginEntry): boolean {
   }
 }
 
-/** Of what comes with the program, what is too large to be read in one turn: what it is made of, from what needs nothing up. */
+/** Built-in plugins that are too large to load in one turn: their parts, leaves first. */
 const PIECES: ReadonlyMap<string, readonly (() => Promise<unknown>)[]> = new Map([
   [
     "kubernetes",
@@ -314,7 +320,7 @@ const PIECES: ReadonlyMap<string, readonly (() => Promise<unknown>)[]> = new Map
   ],
 ]);
 
-/** The default export of a plugin that comes with the program. */
+/** The default export of a built-in plugin. */
 export async function importBuiltIn(entry: PluginEntry): Promise<unknown> {
   for (const piece of PIECES.get(entry.module) ?? []) {
     await piece();

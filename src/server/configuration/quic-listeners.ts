@@ -1,4 +1,4 @@
-/** What listeners over QUIC need besides a port: an OpenSSL that has it, and a certificate. */
+/** The needs of listeners over QUIC besides a port: an OpenSSL with QUIC, and a certificate. */
 import type { DiagnosticSink } from "../../corefile/diagnostic.ts";
 import type { ServerKey } from "../../corefile/server-key.ts";
 import type { BlockSettings, Machine } from "../../plugin/contract/site.ts";

@@ -1,8 +1,11 @@
-/** What a configuration was read from, to know whether reading it again would give the same: the reading itself takes milliseconds of code that rarely runs. */
+/**
+ * Records the inputs of a configuration, to tell whether reading it again would give the same result: reading is
+ * slow, as its code rarely runs.
+ */
 import { isDeepStrictEqual } from "node:util";
 import type { CorefileHost, FileContent } from "../../corefile/host.ts";
 
-/** A host that remembers what it has told. */
+/** A host that records its answers. */
 export class RecordedHost implements CorefileHost {
   readonly #host: CorefileHost;
   readonly #files = new Map<string, FileContent>();
@@ -13,7 +16,7 @@ export class RecordedHost implements CorefileHost {
     this.#host = host;
   }
 
-  /** Whether the host would say the same again of all that it was first asked for. */
+  /** Whether the host would still answer every recorded call in the same way. */
   get isCurrent(): boolean {
     return (
       isSame(this.#files, (path) => this.#host.readFile(path)) &&

@@ -1,4 +1,4 @@
-/** What a plugin throws when it is made or started, as a diagnostic with the place of the words that it is about. */
+/** Turns the error of a plugin's `create` or `start` into a diagnostic with the place of the words that caused it. */
 
 import { type Diagnostic, formatDiagnostic } from "../../corefile/diagnostic.ts";
 import type { Token } from "../../corefile/tokens.ts";
@@ -8,8 +8,8 @@ import { SetupError } from "../../plugin/contract/define-plugin.ts";
 import { type Configuration, ConfigurationError, type ConfiguredPlugin } from "./configuration.ts";
 
 /**
- * @param index which instance of the plugin
- * @returns the same error where somebody has already said where it comes from
+ * @param index the index of the plugin's instance
+ * @returns the same error if it already has a place
  */
 export function setupFault(
   error: unknown,
@@ -27,7 +27,7 @@ export function setupFault(
   );
 }
 
-/** What a plugin says about files that it needs, at the words that it is about. */
+/** Turns a plugin's message about its files into a diagnostic at the words that name them. */
 export function setupDiagnostic(
   severity: Diagnostic["severity"],
   message: string,
@@ -36,7 +36,7 @@ export function setupDiagnostic(
   notes = notesOf(undefined, message),
 ): Diagnostic {
   const { directives } = plugin;
-  // A plugin with one instance for all of its lines may mean any of them.
+  // The single instance of a plugin with several lines may mean any of them.
   const own = directives.length === plugin.configs.length ? directives.slice(index, index + 1) : directives;
   return {
     code: "PLUGIN_SETUP",
@@ -56,7 +56,7 @@ function notesOf(error: unknown, message: string): readonly string[] {
   return [/directory does not|path does not/i.test(message) ? MISSING_DIRECTORY : MISSING_FILE];
 }
 
-/** The longest argument that the message names, behind the directive or one of its options. */
+/** The longest argument of the directive or its options that occurs in the message. */
 function mentioned(directives: readonly Directive[], message: string): Token | undefined {
   return directives
     .flatMap(wordsOf)
@@ -68,7 +68,7 @@ function wordsOf({ args, block = [] }: Directive): Token[] {
   return [...args, ...block.flatMap(wordsOf)];
 }
 
-/** Messages about `tls://dns.example` speak of `dns.example`, and those about a pair of keys of one of its files. */
+/** Messages about `tls://dns.example` name `dns.example`, and those about a key pair name one of its files. */
 function spellings(word: string): string[] {
   return [word, word.replace(/^\w+:\/\//, ""), `${word}.key`, `${word}.private`];
 }

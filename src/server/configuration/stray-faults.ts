@@ -1,6 +1,7 @@
 /**
- * Faults of added plugins that belong to no query: a promise that nobody waits for rejects, a timer's callback throws. Node would end the
- * process, and with it the answers of everybody else. A fault of the program itself still does that: nobody knows what it left behind.
+ * Errors of added plugins outside of any query: an unhandled rejection, or an exception in a timer's callback. Node
+ * would end the process, and with it the answers of all other plugins. An error of the program itself still ends it,
+ * because its state is unknown then.
  */
 
 import { realpathSync } from "node:fs";
@@ -12,7 +13,7 @@ import { messageOf } from "../../lib/text/message-of.ts";
 import { PLUGIN_PANICS } from "../isolation/isolation.ts";
 import type { LoadedFile } from "./plugin-registry.ts";
 
-/** For the label `plugin` where a fault says nothing of where it comes from. */
+/** The label `plugin` for an error whose stack names no file. */
 const NAMELESS = "unknown";
 
 /** The process, or one thread of it. */
@@ -21,15 +22,15 @@ export interface FaultSource {
 }
 
 export interface StrayFaultOptions {
-  /** The files of added plugins that are loaded by now. */
+  /** The files of added plugins that are loaded so far. */
   readonly loaded: () => readonly LoadedFile[];
   readonly log: Logger;
   readonly metrics: MetricsRegistry;
-  /** The fault is the program's own. Has to end what `source` is. */
+  /** Called for the program's own errors. Must end the process or thread of `source`. */
   readonly end: (error: unknown) => void;
 }
 
-/** From now on faults of added plugins are logged and counted with the plugin's name. */
+/** From now on errors of added plugins are logged and counted under the plugin's name. */
 export function catchStrayFaults(source: FaultSource, options: StrayFaultOptions): void {
   source.on("uncaughtException", (error) => {
     const plugin = blamedPlugin(error, options.loaded());
@@ -44,8 +45,8 @@ export function catchStrayFaults(source: FaultSource, options: StrayFaultOptions
 }
 
 /**
- * The plugin whose file the fault came through, or {@link NAMELESS} for one that came through no file of the program.
- * @returns `undefined` for the program's own faults
+ * The plugin whose file the stack names, or {@link NAMELESS} if the stack names no file of the program.
+ * @returns `undefined` for the program's own errors
  */
 export function blamedPlugin(error: unknown, loaded: readonly LoadedFile[]): string | undefined {
   if (loaded.length === 0) return undefined;
@@ -56,7 +57,7 @@ export function blamedPlugin(error: unknown, loaded: readonly LoadedFile[]): str
   return frames.some((url) => url.startsWith(programFile("").href)) ? undefined : NAMELESS;
 }
 
-/** As stacks have it: the module loader follows links, which is what files of a ConfigMap are. */
+/** As in stacks: the module loader resolves symbolic links, which files of a ConfigMap are. */
 function urlOf(file: string): string {
   try {
     return pathToFileURL(realpathSync(file)).href;
@@ -67,7 +68,7 @@ function urlOf(file: string): string {
 
 function faultText(error: unknown): string {
   const text = messageOf(error);
-  // Node's words for what is no error are long.
+  // Node wraps a rejection that is not an Error in a long sentence.
   const [, reason] = /promise rejected with the reason "(.*)"/s.exec(text) ?? [];
   return (reason === undefined ? text : `a promise was rejected with ${reason}`).replaceAll(/\s*\n\s*/g, " ");
 }

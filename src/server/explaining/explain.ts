@@ -1,4 +1,4 @@
-/** Puts one question through the chains in force and tells its way. */
+/** Puts one query through the chains in force and reports its path. */
 import { Name, NameError } from "../../dns/name.ts";
 import { Flag } from "../../dns/numbers.ts";
 import { parseIpAddress } from "../../lib/net/ip-address.ts";
@@ -16,9 +16,9 @@ import { TraceRecorder } from "./trace-recorder.ts";
 
 export interface ExplainOptions {
   readonly clock: Clock;
-  /** The running server that is asked: the question then leaves no mark in it. */
+  /** The running server: the query then leaves no mark in it. */
   readonly server?: ExplainedServer;
-  /** Milliseconds after which the way is told as far as it has come; without it there is an answer at some time. */
+  /** Milliseconds after which the path so far is reported; without it the call waits for an answer. */
   readonly timeout?: number;
 }
 

@@ -1,4 +1,4 @@
-/** A trace and what came back -> the way of a query as plain values. */
+/** Turns a trace and its answer into plain values. */
 import { flagNames, recordText } from "../../dns/message-text.ts";
 import { className, Flag, RecordClass, rcodeName } from "../../dns/numbers.ts";
 import { recordTypeName } from "../../dns/type-names.ts";
@@ -16,7 +16,7 @@ export interface ExplanationParts {
   readonly listener: string;
   readonly trace: TraceRecorder;
   readonly server: ExplainedServer | undefined;
-  /** What came back, or how many milliseconds were too long to wait for it. */
+  /** The answer, or the milliseconds after which waiting ended. */
   readonly answer: ClientAnswer | { readonly waited: number };
 }
 
@@ -48,7 +48,7 @@ function unanswered(waited: number): Ending {
   return {
     message: undefined,
     plugin: undefined,
-    error: `no answer within ${waited / 1000} s, and nobody waits for it any longer`,
+    error: `no answer within ${waited / 1000} s: gave up waiting`,
     milliseconds: waited,
   };
 }
@@ -77,7 +77,7 @@ function toMicroseconds<T extends number | undefined>(milliseconds: T): T | numb
   return milliseconds === undefined ? milliseconds : Math.round(milliseconds * 1_000) / 1_000;
 }
 
-/** @param question what the plugin in front was asked for */
+/** @param question the question at the head of the chain */
 function stepsOf(entry: Visit | Lookup, depth: number, question: string): Step[] {
   if (isLookup(entry)) {
     const block = entry.block === undefined ? "no server block takes it" : `server block ${entry.block}`;

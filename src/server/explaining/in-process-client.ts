@@ -1,4 +1,7 @@
-/** Puts questions to listeners inside of the process, without a socket, and brings back the message that a client would have got. */
+/**
+ * Sends queries to listeners inside the process, without a socket, and returns the message that a client would
+ * receive.
+ */
 import { decodeMessage, encodeMessage, type Message, makeQuery } from "../../dns/message.ts";
 import type { Name } from "../../dns/name.ts";
 import { Flag, RecordClass } from "../../dns/numbers.ts";
@@ -14,13 +17,13 @@ import { firstReply } from "../serving/reply-stream.ts";
 import { writeReply } from "../serving/reply-writer.ts";
 import type { TraceRecorder } from "./trace-recorder.ts";
 
-/** A question as a client puts it. */
+/** A query as a client sends it. */
 export interface ClientQuestion {
   readonly name: Name;
   readonly type: number;
   /** IN unless given. */
   readonly class?: number;
-  /** IP address of the client; the listener is asked from loopback unless given. */
+  /** IP address of the client; a loopback address unless given. */
   readonly client?: string;
   readonly overTcp?: boolean;
   /** The second header word; RD unless given. */
@@ -44,7 +47,7 @@ export class InProcessClient {
   readonly #listeners: ReadonlyMap<string, DnsListener>;
   readonly #clock: Clock;
 
-  /** @param listeners those of the configuration, in the order of the Corefile */
+  /** @param listeners of the configuration, in the order of the Corefile */
   constructor(configuration: Configuration, listeners: readonly DnsListener[], clock: Clock) {
     this.#configuration = configuration;
     this.#clock = clock;
@@ -56,7 +59,7 @@ export class InProcessClient {
     return [...this.#listeners.keys()];
   }
 
-  /** Labels of the listeners that have a server block for a question; all of them where none has. */
+  /** Labels of the listeners with a server block for the question; all listeners if none has one. */
   listenersFor(question: ClientQuestion): string[] {
     const serving = [...this.#listeners.values()].filter(
       (listener) => listener.service.routes.find(this.#query(listener, question, undefined)) !== undefined,
@@ -65,9 +68,9 @@ export class InProcessClient {
   }
 
   /**
-   * Asks one listener, as a client would.
+   * Queries one listener, as a client would.
    * @param deadline `Clock.now()` after which plugins need not try any longer
-   * @throws RangeError when no listener has this label
+   * @throws RangeError for an unknown label
    */
   async ask(
     label: string,
@@ -79,7 +82,7 @@ export class InProcessClient {
     if (listener === undefined) throw new RangeError(`nothing listens at ${label}`);
     const query = this.#query(listener, question, trace);
     query.deadline = deadline;
-    // A reload must not stop the plugins before they have answered this as well.
+    // A reload must not stop the plugins before they have answered this query.
     const { inFlight } = listener.service;
     inFlight.enter();
     let outcome: Outcome;
@@ -123,7 +126,7 @@ export class InProcessClient {
     return query;
   }
 
-  /** The listener as plugins see it: what they look up through it is told to the trace. */
+  /** The listener as plugins see it; it adds their lookups to the trace. */
   #observed(listener: DnsListener, trace: TraceRecorder): Query["listener"] {
     return {
       label: listener.label,
@@ -137,7 +140,7 @@ export class InProcessClient {
   }
 
   #tellRoute(listener: DnsListener, query: Query, trace: TraceRecorder): void {
-    // What filters have to say about the choice, they say when it is made in earnest.
+    // Filters run again when the query is routed, and add their notes then.
     const { trace: kept } = query;
     query.trace = undefined;
     const zone = listener.service.routes.find(query)?.zone;
@@ -147,7 +150,7 @@ export class InProcessClient {
 
   /** The server block of a route, as it stands in the Corefile. */
   #blockOf(zone: Name | undefined): string | undefined {
-    // The very object: several blocks may have an equal zone.
+    // Compared as objects: several blocks may have an equal zone.
     const block = this.#configuration.blocks.find(({ zones }) => zone !== undefined && zones.includes(zone));
     if (block === undefined) return undefined;
     const [key] = block.keys;

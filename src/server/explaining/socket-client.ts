@@ -1,4 +1,4 @@
-/** One question over a socket, for programs and tests that ask a server of their own as any client would. */
+/** Sends one query over a socket, for programs and tests that query their own server as any client would. */
 import { createSocket } from "node:dgram";
 import { once } from "node:events";
 import { connect } from "node:net";
@@ -10,18 +10,19 @@ export interface ServerAddress {
   readonly port: number;
 }
 
-/** The server did not answer; the message says which and how long it was waited for. */
+/** The server did not answer; the message has its address and the time waited. */
 export class NoAnswer extends Error {
   override readonly name = "NoAnswer";
 }
 
-/** Milliseconds between two datagrams with the same question. */
+/** Milliseconds between two datagrams with the same query. */
 const RESEND = 1_000;
 
 /**
- * Sends a query as a datagram, and again each second, until it is answered. What comes from elsewhere or has another id is skipped.
+ * Sends a query as a datagram, and again each second, until it is answered. Skips datagrams from other addresses and
+ * with another id.
  * @param octets the query
- * @throws NoAnswer, or what the system says of the address
+ * @throws NoAnswer, or the system's error for the address
  */
 export async function askOverUdp(
   { host, port }: ServerAddress,
@@ -33,7 +34,7 @@ export async function askOverUdp(
   socket.on("message", (bytes) => {
     if (bytes.length >= 2 && readU16(bytes, 0) === readU16(octets, 0)) decodeInto(answer, bytes);
   });
-  // A port that nobody listens on says so; somebody may in a moment.
+  // The system reports a closed port as an error. The server may be about to open it.
   socket.on("error", () => undefined);
   socket.connect(port, host);
   const send = (): void => socket.send(octets, () => undefined);
@@ -54,7 +55,7 @@ export async function askOverUdp(
 
 /**
  * Sends a query over a TCP connection of its own.
- * @throws NoAnswer, or what the system says of the connection
+ * @throws NoAnswer, or the system's error for the connection
  */
 export async function askOverTcp(
   { host, port }: ServerAddress,

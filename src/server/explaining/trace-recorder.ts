@@ -1,31 +1,31 @@
-/** Keeps the way of one query: which plugins it went through, what they said, how long each took, what came back. */
+/** Records the path of one query: the plugins it went through, their notes and outcomes, and the time in each. */
 import { recordTypeName } from "../../dns/type-names.ts";
 import type { Clock } from "../../lib/time/clock.ts";
 import type { Query } from "../../plugin/query/query.ts";
 import type { Trace, TraceStep } from "../../plugin/query/trace.ts";
 
-/** One stay of the query in one plugin. */
+/** One pass of the query through one plugin. */
 export interface Visit {
   readonly plugin: string;
-  /** Name and type that it was asked for, in words. */
+  /** The question's name and type as text. */
   readonly asked: string | undefined;
   /** `Clock.now()`, milliseconds. */
   readonly enteredAt: number;
   /** `undefined` while the plugin has not answered, or when it threw. */
   leftAt: number | undefined;
-  /** As the chain puts it: `reply 0`, `failed 2`, `dropped`. `undefined` as {@link leftAt}. */
+  /** As the chain puts it: `reply 0`, `failed 2`, `dropped`. `undefined` while {@link leftAt} is. */
   outcome: string | undefined;
-  /** In the order in which they were made. */
+  /** In the order in which they were recorded. */
   readonly steps: TraceStep[];
-  /** Plugins that this one called, and lookups that it made. */
+  /** The plugins that this one called, and its lookups. */
   readonly inner: (Visit | Lookup)[];
 }
 
 /** A choice of server block: the client's query itself, or a lookup that a plugin made through the server. */
 export interface Lookup {
-  /** What was asked, in words. */
+  /** The question as text. */
   readonly question: string;
-  /** The server block, in words; `undefined` when none takes the question. */
+  /** The server block as text; `undefined` when no block takes the question. */
   readonly block: string | undefined;
   /** The view that took the question, else empty. */
   readonly view: string;
@@ -36,12 +36,12 @@ export function isLookup(entry: Visit | Lookup): entry is Lookup {
   return "question" in entry;
 }
 
-/** Whether the entry is a plugin that said whether its block takes the query, in front of the chain. */
+/** Whether the entry is a filter: a plugin that decided, in front of the chain, whether its block takes the query. */
 function isFilter(entry: Visit | Lookup): boolean {
   return !isLookup(entry) && (entry.outcome === "accepts" || entry.outcome === "declines");
 }
 
-/** Plugins and notes that one trace keeps at the most: a plugin may ask the server again and again. */
+/** The most plugins and notes that one trace keeps: a plugin may look up names without end. */
 const MAX_ENTRIES = 1_000;
 
 export class TraceRecorder implements Trace {
@@ -55,7 +55,7 @@ export class TraceRecorder implements Trace {
   #count = 0;
   readonly leavesNoMark: boolean;
 
-  /** @param leavesNoMark for a question to a server that serves others as well */
+  /** @param leavesNoMark for a query to a server that has clients */
   constructor(clock: Clock, leavesNoMark = false) {
     this.#clock = clock;
     this.leavesNoMark = leavesNoMark;
@@ -79,7 +79,7 @@ export class TraceRecorder implements Trace {
     const index = this.#open.findLastIndex((visit) => visit.plugin === plugin);
     const visit = this.#open[index];
     if (visit === undefined) return;
-    // What stands above threw, and the chain could not say that it was left.
+    // Entries above threw, so the chain never reported that the query left them.
     this.#open.length = index;
     visit.leftAt = this.#clock.now();
     visit.outcome = outcome;
@@ -96,7 +96,7 @@ export class TraceRecorder implements Trace {
   routed(question: string, block: string | undefined, view = ""): void {
     const lookup: Lookup = { question, block, view, visits: [] };
     this.#add(lookup);
-    // Only the client's own query begins outside of a plugin.
+    // Only the client's own query begins outside a plugin.
     if (this.#open.length === 0) this.#lookup = lookup;
   }
 
@@ -109,7 +109,7 @@ export class TraceRecorder implements Trace {
     if (++this.#count > MAX_ENTRIES) return;
     const visit = this.#open.at(-1);
     const siblings = visit?.inner ?? this.#lookup?.visits ?? this.entries;
-    // What a lookup leads to stands below it.
+    // The steps of a lookup are its children.
     const last = visit === undefined ? undefined : siblings.at(-1);
     if (last !== undefined && isLookup(last) && last.visits.every(isFilter) && !isLookup(entry))
       last.visits.push(entry);
@@ -117,13 +117,13 @@ export class TraceRecorder implements Trace {
   }
 }
 
-/** An entry's plugins and those behind them. */
+/** The plugins of an entry and of the entries inside it. */
 export function visitsOf(entry: Visit | Lookup): Visit[] {
   if (isLookup(entry)) return entry.visits.flatMap(visitsOf);
   return [entry, ...entry.inner.flatMap(visitsOf)];
 }
 
-/** Milliseconds that a plugin took itself, without those behind it; `undefined` when it never came to an end. */
+/** Milliseconds spent in the plugin itself, without the plugins behind it; `undefined` if it never returned. */
 export function ownTime(visit: Visit): number | undefined {
   if (visit.leftAt === undefined) return undefined;
   const total = visit.leftAt - visit.enteredAt;

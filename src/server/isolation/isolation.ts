@@ -1,6 +1,6 @@
 /**
- * Plugins that are not the program's own are kept apart from it: what one of them throws, returns or never ends costs the query, the
- * hook or the configuration that it was about, and is told with the plugin's name.
+ * Isolates external plugins. An exception, a wrong result or a hang costs only the query, the hook or the
+ * configuration at hand, and is reported with the plugin's name.
  */
 import { messageOf } from "../../lib/text/message-of.ts";
 import type { Clock } from "../../lib/time/clock.ts";
@@ -25,7 +25,10 @@ import { SilencedMetrics } from "./silenced-metrics.ts";
 import { QueryGuard, TimeBudget } from "./time-budget.ts";
 import { SilencedLog, traceWithoutMark, UnseenQueries } from "./unseen-queries.ts";
 
-/** Milliseconds that a hook has: a reload waits for `start` and `warmUp`, and the end of the process for the others. */
+/**
+ * Time limits of the hooks in milliseconds: a reload waits for `start` and `warmUp`, and the end of the process for
+ * the others.
+ */
 const HOOK_BOUNDS = { start: 60_000, warmUp: 60_000, drain: 60_000, stop: 5_000, shutdown: 5_000 } as const;
 
 export const PLUGIN_PANICS = {
@@ -37,12 +40,12 @@ export const PLUGIN_PANICS = {
 type BoundedHook = keyof typeof HOOK_BOUNDS;
 
 /**
- * The same plugin behind a wall.
- * @param budget milliseconds that its handler has for a query, the time that the rest of the chain takes not counted; 0 for no bound. A
- *   handler that does not return at all cannot be helped: there is one thread.
+ * Wraps a plugin so that its faults stay its own.
+ * @param budget milliseconds that its handler may spend on a query, without the time of the rest of the chain; 0 for
+ * no bound. A handler that blocks the thread cannot be interrupted.
  */
 export function isolated<T>(definition: PluginDefinition<T>, budget: number): PluginDefinition<T> {
-  // What stands in every block stands behind no wall: that is for the built-in ones.
+  // A plugin that is created for every block cannot be isolated: only built-in plugins do that.
   const own: Partial<PluginDefinition<T>> & Pick<PluginDefinition<T>, "name" | "summary"> = { ...definition };
   delete own.createForEveryBlock;
   const unseen = new UnseenQueries();
@@ -98,7 +101,7 @@ function isolatedSchema<T>({ name, config }: PluginDefinition<T>): ConfigSchema<
   };
 }
 
-/** What a plugin counts and logs for a query that no client sent leaves no mark. */
+/** Counters and log lines of the plugin are discarded for queries that no client sent. */
 function silencedSite(site: Site, unseen: UnseenQueries): Site {
   return {
     ...site,
@@ -120,7 +123,7 @@ function attempt<R>(site: Site, run: () => R): R {
   }
 }
 
-/** What refuses a start, with the plugin's name in front. */
+/** The error that refuses a start, with the plugin's name in front. */
 function named({ plugin }: Site, error: unknown): SetupError {
   const notes = error instanceof SetupError ? error.notes : [];
   return new SetupError(`plugin/${plugin}: ${oneLine(error)}`, { cause: error, notes });
@@ -135,8 +138,7 @@ function checkedInstance(instance: unknown, site: Site): PluginInstance {
 function instanceProblem(instance: unknown): string | undefined {
   if (instance === undefined) return undefined;
   if (typeof instance !== "object" || instance === null) return "create returned no instance";
-  if (instance instanceof Promise)
-    return "create returned a promise: what has to be waited for belongs into start";
+  if (instance instanceof Promise) return "create returned a promise: move the asynchronous work to start";
   if ("handle" in instance && instance.handle !== undefined && typeof instance.handle !== "function")
     return "its handle is not a function";
   return undefined;
@@ -148,7 +150,7 @@ interface Wall {
   readonly unseen: UnseenQueries;
 }
 
-/** Members are called on the instance itself, because those of a class find their private fields there alone. */
+/** Members are called on the instance itself, because private fields exist only there. */
 function behindWall(instance: PluginInstance, { budget, site, unseen }: Wall): PluginInstance {
   const panics = site.metrics.counter(PLUGIN_PANICS).slot(site.plugin);
   const tolerate = <R>(run: () => R, otherwise: R): R => {
@@ -213,7 +215,7 @@ function tolerantWitness(
   };
 }
 
-/** As `instance`, with some of its members in another way; what it has not got stays missing. */
+/** Like `instance`, with some members replaced; missing members stay missing. */
 function delegate(instance: PluginInstance, overrides: PluginInstance): PluginInstance {
   const bound = new Map<string | symbol, unknown>();
   return new Proxy(instance, {
@@ -247,7 +249,10 @@ function guardedHandler(handle: Handler, budget: TimeBudget, panics: { increment
   };
 }
 
-/** A plugin that only looks at outcomes stays one: answers may be repeated past it if it can do without them. It has no time to wait. */
+/**
+ * A plugin that only reviews outcomes stays a reviewer, so answers may still be repeated past it. It cannot wait, and
+ * needs no time limit.
+ */
 function guardedReviewer(
   { review, reviewLate, isRepeatable }: Reviewer,
   unseen: UnseenQueries,
@@ -277,11 +282,11 @@ function unseenHandler(handle: Handler, unseen: UnseenQueries): Handler {
   };
 }
 
-/** @throws TypeError for what is no answer to this query */
+/** @throws TypeError for a result that is not an outcome of this query */
 function checkedOutcome(outcome: unknown, query: Query): Outcome {
   if (outcome instanceof Reply) {
     if (outcome.query.root !== query.root) throw new TypeError("handler returned the reply to another query");
-    // Records that cannot be written show here, where it is known whose they are.
+    // Records that cannot be encoded fail here, while their plugin is known.
     if (!isRcode(outcome.rcode)) throw new TypeError("handler returned a faulty reply");
     try {
       if (outcome.sections.count < 0) throw new RangeError("count of records");
@@ -293,7 +298,7 @@ function checkedOutcome(outcome: unknown, query: Query): Outcome {
     return outcome;
   }
   if (outcome instanceof Failure && isRcode(outcome.rcode)) return outcome;
-  // Its messages are looked at as they are written, one by one.
+  // The messages of a stream are checked one by one, as they are written.
   if (outcome instanceof ReplyStream && isRcode(outcome.rcode)) return outcome;
   if (typeof outcome === "object" && outcome !== null && "kind" in outcome && outcome.kind === "dropped")
     return { kind: "dropped" };

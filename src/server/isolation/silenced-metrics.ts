@@ -1,4 +1,4 @@
-/** The metrics of the process, as a plugin gets them whose counters stand still for queries that no client sent. */
+/** The registry as a plugin sees it whose counters stand still for queries that no client sent. */
 import { MetricCells } from "../../lib/metrics/metric-cells.ts";
 import {
   type AnyMetricFamily,
@@ -16,10 +16,10 @@ import type { MetricSnapshot } from "../../lib/metrics/metric-snapshot.ts";
 import { type MetricSource, MetricsRegistry } from "../../lib/metrics/metrics.ts";
 import type { Exposition, ExpositionFormat } from "../../lib/metrics/metrics-exposition.ts";
 
-/** Whether what is counted now is to count for nothing. */
+/** Whether to discard the samples recorded now. */
 export type IsSilent = () => boolean;
 
-/** Gauges are as they were: they say how things are, whatever the plugin does for which query. */
+/** Gauges still work: they report a state, not a query. */
 export class SilencedMetrics extends MetricsRegistry {
   readonly #metrics: MetricsRegistry;
   readonly #isSilent: IsSilent;

@@ -1,4 +1,4 @@
-/** A bound for plugins that are not the program's own: a query that one of them does not come to an end with gets SERVFAIL. */
+/** The time limit of external plugins: a query that exceeds it gets SERVFAIL. */
 import { Rcode } from "../../dns/numbers.ts";
 import type { CounterSlot } from "../../lib/metrics/metric-slots.ts";
 import { formatGoDuration } from "../../lib/time/duration.ts";
@@ -7,10 +7,10 @@ import type { Site } from "../../plugin/contract/site.ts";
 import { Failure, type Outcome } from "../../plugin/query/outcome.ts";
 import type { Query } from "../../plugin/query/query.ts";
 
-/** Milliseconds that a plugin has for a query of its own, unless told otherwise: then most clients have gone. */
+/** Milliseconds that a plugin may spend on a query by default: most clients have given up after that. */
 export const DEFAULT_TIME_BUDGET = 5_000;
 
-/** A plugin did not come to an end with a query. */
+/** A plugin exceeded its time for a query. */
 export class PluginOverrun extends Error {
   override readonly name = "PluginOverrun";
   readonly plugin: string;
@@ -24,7 +24,7 @@ export class PluginOverrun extends Error {
 /** Milliseconds between two lines of one plugin in the log. */
 const LOG_INTERVAL = 1_000;
 
-/** The bound of one plugin, and what is counted and logged when it is passed. */
+/** The time limit of one plugin, with its counter and its log line. */
 export class TimeBudget {
   /** 0 for no bound. */
   readonly milliseconds: number;
@@ -61,7 +61,7 @@ export class TimeBudget {
   }
 }
 
-/** Watches one query. Its clock stands while the rest of the chain is at work. */
+/** Times one query. The clock stands still while the rest of the chain works. */
 export class QueryGuard {
   readonly #budget: TimeBudget;
   readonly #behind: Next;
@@ -79,7 +79,7 @@ export class QueryGuard {
 
   run(handle: Handler, query: Query): Outcome | Promise<Outcome> {
     const outcome = handle(query, this.#next);
-    // What the rest of the chain promised is not this plugin's to keep.
+    // A promise of the rest of the chain is not this plugin's responsibility.
     if (!(outcome instanceof Promise) || this.passedOn(outcome) || this.#budget.milliseconds === 0)
       return outcome;
     return new Promise((resolve, reject) => {
@@ -108,7 +108,7 @@ export class QueryGuard {
     });
   }
 
-  /** Whether this is what the rest of the chain promised last. */
+  /** Whether this is the promise that the rest of the chain returned last. */
   passedOn(outcome: Promise<Outcome>): boolean {
     return outcome === this.#lastBehind;
   }

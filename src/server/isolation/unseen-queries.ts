@@ -1,6 +1,6 @@
 /**
- * Queries that no client sent (`explain`), in a plugin that does not know of them: what it counts and logs while it has such a query is not
- * counted, and becomes a note of the trace. So no author has to think of it.
+ * Queries that no client sent (`explain`), in a plugin that does not handle them itself: while it works on such a
+ * query its counters stand still, and its log lines become notes of the trace. Plugin authors need not think of it.
  */
 import { AsyncLocalStorage } from "node:async_hooks";
 import type { Logger } from "../../lib/logging/log.ts";
@@ -13,27 +13,27 @@ import type { Trace } from "../../plugin/query/trace.ts";
 /** One query, while the plugin has it. */
 interface Followed {
   readonly trace: Trace;
-  /** False from the outcome on: what the plugin began and goes on with belongs to no query. */
+  /** False after the outcome: work that the plugin continues then belongs to no query. */
   isOpen: boolean;
 }
 
-/** The trace of a query that is to leave no mark. */
+/** The trace of a query that must leave no mark. */
 export function traceWithoutMark({ trace }: Query): Trace | undefined {
   return trace?.leavesNoMark === true ? trace : undefined;
 }
 
-/** Knows for one plugin whether the calling code works for a query that no client sent. */
+/** Tells for one plugin whether the calling code works for a query that no client sent. */
 export class UnseenQueries {
   /** Made for the first such query: most servers never have one. */
   #storage: AsyncLocalStorage<Followed | undefined> | undefined;
 
-  /** The trace of the query that the calling code works for; `undefined` where a client sent the query, and outside of queries. */
+  /** The trace of the query that the calling code works for; `undefined` for a client's query, and outside queries. */
   get trace(): Trace | undefined {
     const followed = this.#storage?.getStore();
     return followed?.isOpen === true ? followed.trace : undefined;
   }
 
-  /** Calls a member of the plugin that is done when it returns. */
+  /** Calls a synchronous member of the plugin. */
   during<R>(query: Query, run: () => R): R {
     const trace = traceWithoutMark(query);
     if (trace === undefined) return run();
@@ -45,7 +45,7 @@ export class UnseenQueries {
     }
   }
 
-  /** Calls the handler of the plugin, with the rest of the chain as it has to call it. */
+  /** Calls the plugin's handler, with the rest of the chain wrapped to match. */
   handle(
     trace: Trace,
     run: (next: Next) => Outcome | Promise<Outcome>,
@@ -58,7 +58,8 @@ export class UnseenQueries {
     };
     const behind: Next = (query) => {
       const outcome = storage.run(undefined, () => next(query));
-      // The engine's own promises call back wherever the answer comes in, and not where the plugin waits for it.
+      // The context of the engine's promises is that of the code that settles them, not that of the plugin that
+      // waits.
       return outcome instanceof Promise ? outcome.then((settled) => settled) : outcome;
     };
     try {

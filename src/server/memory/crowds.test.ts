@@ -14,9 +14,9 @@ test("each bound on connections is told of once, the listener's own as such", ()
     crowds.note(budget, "dns://.:53", undefined);
   }
   assert.deepEqual(told, [
-    "more than 200 connections to https://.:443: closing those idle for longest",
-    "more than 100 connections to grpc://.:8443: closing those idle for longest",
-    "more than 16384 connections: closing those idle for longest (the process may have 65536 files open)",
+    "more than 200 connections to https://.:443: closing the longest idle ones",
+    "more than 100 connections to grpc://.:8443: closing the longest idle ones",
+    "more than 16384 connections: closing the longest idle ones (the process may have 65536 files open)",
   ]);
 });
 
@@ -32,6 +32,6 @@ test("where memory is what they have too little of, it is told so", () => {
   });
   crowds.note(budget, "dns://.:53", undefined);
   assert.deepEqual(told, [
-    "more connections than the memory limit has room for (2 MiB): closing those idle for longest",
+    "more connections than the memory limit has room for (2 MiB): closing the longest idle ones",
   ]);
 });

@@ -1,7 +1,7 @@
-/** Bounds on connections that were reached, as the log tells of them. */
+/** Logs that a bound on connections was reached. */
 import type { ConnectionBudget } from "../../transports/connection-budget.ts";
 
-/** Tells once of each bound, so that who floods a server with connections does not flood its log. */
+/** Logs each bound once, so that a flood of connections does not flood the log. */
 export class Crowds {
   readonly #descriptors: number;
   readonly #tell: ((text: string) => void) | undefined;
@@ -15,13 +15,13 @@ export class Crowds {
 
   /**
    * A connection to `listener` was closed because there were too many.
-   * @param own the bound of that listener, where it is that one
+   * @param own the listener's own bound, if that was reached
    */
   note({ limits, octets }: ConnectionBudget, listener: string, own: number | undefined): void {
     const bound = own === undefined ? "" : listener;
     if (this.#told.has(bound)) return;
     this.#told.add(bound);
-    const closing = "closing those idle for longest";
+    const closing = "closing the longest idle ones";
     if (own !== undefined) this.#tell?.(`more than ${own} connections to ${listener}: ${closing}`);
     else if (octets > limits.maxOctets / 2)
       this.#tell?.(

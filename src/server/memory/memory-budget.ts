@@ -1,39 +1,43 @@
-/** How the memory that the process may have is shared out. */
+/** Divides the memory of the process among its uses. */
 import type { SocketBuffers } from "../../transports/tcp-socket.ts";
 
 export interface MemoryBudget {
-  /** Octets that the process may have; `undefined` where nobody set a limit. */
+  /** Memory of the process in bytes; `undefined` without a limit. */
   readonly limit: number | undefined;
-  /** Threads that answer, each of which has the shares below for itself. */
+  /** Threads that answer queries; each has the shares below for itself. */
   readonly threads: number;
-  /** Queries of one listener that may wait at one time. */
+  /** Pending queries of one listener. */
   readonly waiting: number;
-  /** Queries of all listeners together. */
+  /** Pending queries of all listeners together. */
   readonly waitingOfAll: number;
-  /** Octets that stream connections may take, whether their clients say something or not. */
+  /** Bytes that stream connections may take, idle ones included. */
   readonly connections: number;
-  /** Octets that all clients of stream connections together may leave unread, or send in messages that are not whole. */
+  /** Bytes that all stream clients together may leave unread, or send in incomplete messages. */
   readonly unsent: number;
-  /** Octets that the system holds for a connection whose client reads nothing, where they count. */
+  /** Bytes that the system holds for a connection whose client does not read, where they count. */
   readonly ofSystem: number;
-  /** Octets of long messages from clients that may become garbage before it is collected. */
+  /** Bytes of long messages from clients that may become garbage before it is collected. */
   readonly garbage: number;
-  /** Whether messages of clients may be longer than most: those are not worth the end of the process. */
+  /** Whether clients may send messages longer than most: these are not worth an out-of-memory kill. */
   readonly takesLong: boolean;
-  /** Octets of resident memory of the process from which on the server sheds. */
+  /** Resident memory of the process, in bytes, above which the server sheds load. */
   readonly tight: number;
 }
 
-/** Octets that a query takes while it waits, with all that waits for it: as resident memory grows where `forward` asks behind `cache`. */
+/**
+ * Bytes of a pending query with everything attached to it, as the growth of resident memory shows with `forward`
+ * behind `cache`.
+ */
 export const WAITING_OCTETS = 1280;
 
 /**
- * The buffers of a connection where memory is limited: a control group counts them (in version 2; in version 1 if it limits them too), and by itself the system lets
- * them grow to 4 MiB and more for a client that reads nothing. A zone transfer over 100 ms still has 1 MB a second.
+ * The buffers of a connection where memory is limited. A control group counts them (version 2 always, version 1 if it
+ * limits them too), and by itself the system lets them grow to 4 MiB and more for a client that does not read. A zone
+ * transfer over a long path still gets a usable rate.
  */
 const LIMITED_BUFFERS: SocketBuffers = { receive: 32 * 1024, send: 64 * 1024 };
 
-/** @param limit of the process, if somebody set one */
+/** @param limit of the process, if one is set */
 export function socketBuffers(limit: number | undefined): SocketBuffers | undefined {
   return limit === undefined ? undefined : LIMITED_BUFFERS;
 }
@@ -47,10 +51,10 @@ const MOST_GARBAGE = 8 * 1024 * 1024;
 const LEAST_GARBAGE = 1024 * 1024;
 
 /**
- * An eighth of the limit for queries that wait, one for replies that nobody reads, and a quarter for connections; the program itself, the cluster and the cache need the
- * rest.
- * @param limit octets
- * @param threads how many share it
+ * An eighth of the limit for pending queries, an eighth for unread replies, and a quarter for connections. The
+ * program itself, the cluster and the cache need the rest.
+ * @param limit in bytes
+ * @param threads that share it
  */
 export function memoryBudget(limit: number | undefined, threads = 1): MemoryBudget {
   const share = limit === undefined ? Number.POSITIVE_INFINITY : limit / 8 / threads;
@@ -70,7 +74,7 @@ export function memoryBudget(limit: number | undefined, threads = 1): MemoryBudg
   };
 }
 
-/** The same with a quarter of what may wait and without long messages, for as long as memory is tight. */
+/** The budget while memory is tight: a quarter of the pending work, and no long messages. */
 export function tightened(budget: MemoryBudget): MemoryBudget {
   return {
     ...budget,

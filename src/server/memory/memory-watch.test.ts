@@ -76,7 +76,7 @@ test("tight memory quarters what may wait until it has eased, and is told once a
   clock.advance(1_000);
   assert.equal(machine.relieved, 2);
   assert.deepEqual(warnings, [
-    "memory is low: 181 MiB of 200 MiB are in use, so fewer queries may wait (portolan_memory_pressure_total counts how often)",
+    "memory is low: 181 MiB of 200 MiB are in use. Fewer queries may be pending until that changes (portolan_memory_pressure_total counts how often)",
   ]);
   const { body: text } = await metrics.expose();
   assert.match(text, /^portolan_memory_pressure_total 2$/m);

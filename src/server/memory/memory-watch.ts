@@ -1,39 +1,42 @@
-/** Looks at how much memory the process has, and has the listeners shed before the system ends it. */
+/** Watches the resident memory of the process, and makes the listeners shed load before the system kills it. */
 
 import type { CounterSlot, GaugeSlot } from "../../lib/metrics/metric-slots.ts";
 import type { MetricsRegistry } from "../../lib/metrics/metrics.ts";
 import type { Clock, Timer } from "../../lib/time/clock.ts";
 import { type MemoryBudget, memoryBudget, tightened, WAITING_OCTETS } from "./memory-budget.ts";
 
-/** What is bounded by the budget: the listeners of a thread. */
+/** The listeners of a thread, which the budget bounds. */
 export interface BoundedListeners {
-  /** Queries that wait. */
+  /** Pending queries. */
   readonly waiting: number;
-  /** Octets that stream connections hold: replies that clients have not read, and what they sent that is not taken yet. */
+  /** Bytes that stream connections hold: replies that clients have not read, and incomplete messages from clients. */
   readonly unsent: number;
-  /** Octets that stream connections take themselves. */
+  /** Bytes of the stream connections themselves. */
   readonly connections: number;
   bound(budget: MemoryBudget): void;
 }
 
 export interface MemoryWatchOptions {
-  /** Whether it is the one that logs and counts: each thread has a watch of its own, and all look at the same process. */
+  /** Whether this watch logs and counts: each thread has one, and all look at the same process. */
   readonly leads: boolean;
-  /** Octets that the process may have; `undefined` where nobody set a limit. */
+  /** Memory of the process in bytes; `undefined` without a limit. */
   readonly limit: number | undefined;
-  /** Octets of memory that the process has. */
+  /** Resident memory of the process in bytes. */
   readonly resident: () => number;
   readonly listeners: BoundedListeners;
-  /** Gives back what can be had at once, when memory has become tight. */
+  /** Frees memory that can be freed at once, when memory has become tight. */
   readonly relieve: () => void;
   readonly clock: Clock;
   readonly metrics: MetricsRegistry;
   readonly log: { warning(text: string): void };
 }
 
-/** Milliseconds between two looks. */
+/** Milliseconds between two measurements. */
 const INTERVAL = 250;
-/** Below this share of what is tight it no longer is: one that comes and goes must not be a new one each time. */
+/**
+ * Memory is tight until it falls below this share of the limit, so that a load near the limit does not toggle the
+ * state.
+ */
 const EASED = 0.95;
 
 export class MemoryWatch {
@@ -53,14 +56,14 @@ export class MemoryWatch {
     const gauge = (name: string, help: string): GaugeSlot =>
       metrics.gauge({ name: `portolan_memory_${name}_bytes`, help, acrossThreads: "sum" }).slot();
     this.#gauges = [
-      gauge("waiting", "Memory of queries that wait, estimated by their number."),
+      gauge("waiting", "Memory of pending queries, estimated from their number."),
       gauge(
         "connections",
-        "Stream connections, estimated by their number, with replies that clients have left unread, and messages that are not whole.",
+        "Memory of stream connections, estimated from their number, with unread replies and incomplete messages.",
       ),
       gauge(
         "unread",
-        "Replies that clients of stream connections have left unread, and what they sent that is not taken yet; part of portolan_memory_connections_bytes.",
+        "Unread replies and incomplete messages of stream connections; part of portolan_memory_connections_bytes.",
       ),
     ];
     this.#forgetCollector = metrics.onCollect(() => this.#collect());
@@ -68,21 +71,21 @@ export class MemoryWatch {
     this.#pressure = metrics
       .counter({
         name: "portolan_memory_pressure_total",
-        help: "Times that memory became tight, so that fewer queries could wait and less could be left unread.",
+        help: "Times that memory became tight, so that the bounds on pending queries and unread replies were lowered.",
       })
       .slot();
     if (limit === undefined) return;
     metrics
       .gauge({
         name: "portolan_memory_limit_bytes",
-        help: "Memory that the control group of the process allows.",
+        help: "Memory limit of the control group of the process.",
       })
       .slot()
       .set(limit);
   }
 
   /**
-   * To be called when the server has what it needs at rest.
+   * Call it when the server holds its resting memory.
    * @param threads that answer from now on
    */
   start(threads: number): void {
@@ -94,7 +97,7 @@ export class MemoryWatch {
     this.#timer = clock.every(INTERVAL, () => this.look());
   }
 
-  /** Whether little is left. */
+  /** Whether memory is tight. */
   get isTight(): boolean {
     return this.#isTight;
   }
@@ -117,7 +120,7 @@ export class MemoryWatch {
     );
   }
 
-  /** Looks at once: for who knows that much has come. */
+  /** Measures at once, for a caller that has just received much. */
   look(): void {
     const { tight } = this.#budget;
     const octets = this.#options.resident();
@@ -130,7 +133,7 @@ export class MemoryWatch {
     if (this.#isTold || !this.#options.leads) return;
     this.#isTold = true;
     this.#options.log.warning(
-      `memory is low: ${inMebibytes(octets)} of ${inMebibytes(this.#budget.limit ?? 0)} are in use, so fewer queries may wait (portolan_memory_pressure_total counts how often)`,
+      `memory is low: ${inMebibytes(octets)} of ${inMebibytes(this.#budget.limit ?? 0)} are in use. Fewer queries may be pending until that changes (portolan_memory_pressure_total counts how often)`,
     );
   }
 
@@ -142,7 +145,7 @@ export class MemoryWatch {
   }
 }
 
-/** What answering takes beside what lies at rest, in each thread: young garbage, queries that wait, buffers. */
+/** Memory for answering in each thread, beside the resting memory: young garbage, pending queries, buffers. */
 const WORKING_OCTETS = 16 * 1024 * 1024;
 
 function inMebibytes(octets: number): string {

@@ -1,6 +1,6 @@
 /**
- * One data plane: the listeners of a thread and the generation that answers there. The server has one on the main thread, and
- * with `multisocket` further ones on threads of their own.
+ * One data plane: the listeners of a thread and the generation that answers there. The server has one on the main
+ * thread, and with `multisocket` more on their own threads.
  */
 
 import { isAbsolute, join } from "node:path";
@@ -49,7 +49,7 @@ export interface DataPlaneOptions {
   readonly version: string;
   /** Port of keys without one; 53 unless given. */
   readonly defaultPort?: number | undefined;
-  /** How UDP is received; the quickest way that this system has unless given. */
+  /** Opens UDP sockets; by default the fastest way that the system has. */
   readonly listenUdp?: (() => Promise<UdpListen>) | undefined;
   /** See `ServerOptions.sharesPorts`. */
   readonly sharesPorts?: boolean | undefined;
@@ -58,14 +58,14 @@ export interface DataPlaneOptions {
   control(configuration: Configuration): ServerControl;
 }
 
-/** Milliseconds that queries under way have to finish at a stop or reload (docs/spec/coredns-behaviour.md#listeners). */
+/** Milliseconds that pending queries have to finish at a stop or reload (docs/spec/coredns-behaviour.md#listeners). */
 export const GRACE = 5_000;
-/** Milliseconds for the queries that were taken last from a socket that others on the port replace. */
+/** Milliseconds for the last queries of a socket whose port other sockets take over. */
 const LAST_QUERIES = 1_000;
-/** More than this times what was in memory before a reload, and what went with the old configuration is looked for at once. */
+/** A reload that grows memory by more than this factor collects the garbage of the old configuration at once. */
 const MUCH_GROWTH = 1.15;
 
-/** Milliseconds of a turn of the event loop that go into a new configuration. */
+/** Milliseconds of each event-loop turn that a new configuration may take. */
 const OF_A_TURN = 1;
 
 export class DataPlane {
@@ -75,11 +75,11 @@ export class DataPlane {
   readonly #panics: CounterSlot;
   readonly #stream: QueryStream;
   readonly #memory: MemoryWatch;
-  /** One for all configurations: one that was made with a configuration would hold the one before it, too. */
+  /** One closure for all configurations: one made with a configuration would keep the previous one alive. */
   readonly #isMemoryTight = (): boolean => this.#memory.isTight;
   #memoryRelease: ReturnType<typeof loadMemoryRelease> | undefined;
   #trim: ReturnType<typeof loadTrimBeside> | undefined;
-  /** Octets in memory when the last configuration began to be prepared. */
+  /** Resident memory in bytes when the latest configuration began to be prepared. */
   #residentBefore = 0;
   #current: Generation | undefined;
 
@@ -102,13 +102,13 @@ export class DataPlane {
       onError,
       onGarbage: () => {
         void this.#freeYoung().catch(onError);
-        // Between two looks a flood of long messages brings more than is left.
+        // Between two measurements a flood of long messages can exceed the memory that is left.
         this.#memory.look();
       },
       onCrowded: (text) => log.warning(text),
       onUnshared: (label, transport) =>
         log.warning(
-          `${transport} of ${label} is handled by one thread until the next restart: it was opened for one thread`,
+          `${label} (${transport}) was opened for one thread and stays on one until the server is restarted`,
         ),
     });
     this.#memory = new MemoryWatch({
@@ -137,7 +137,7 @@ export class DataPlane {
       .slot();
   }
 
-  /** What is in force. */
+  /** The generation in force. */
   get generation(): Generation | undefined {
     return this.#current;
   }
@@ -153,14 +153,14 @@ export class DataPlane {
   /** @throws ConfigurationError */
   read(source: CorefileSource, host: CorefileHost = this.#options.host): Promise<Configuration> {
     const { registry, machine, plane, defaultPort = 53 } = this.#options;
-    // The leader has logged what is to be said of it.
+    // The leader has logged the warnings.
     const isAdvised = plane > 0;
     return readConfiguration(source, { host, registry, machine, defaultPort, isAdvised, rest: this.#rest() });
   }
 
   /**
-   * Makes and starts all plugins of a configuration. It comes into force with {@link PreparedGeneration.commit}.
-   * @throws what a plugin throws; nothing is left open then
+   * Makes and starts all plugins of a configuration. {@link PreparedGeneration.commit} puts it into force.
+   * @throws the error of a plugin; nothing is left open then
    */
   async prepare(configuration: Configuration, feed: (key: string) => Feed): Promise<PreparedGeneration> {
     const { plane, clock, random, log, metrics, machine, version } = this.#options;
@@ -201,7 +201,7 @@ export class DataPlane {
     try {
       if (this.#current !== undefined) await generation.inherit(this.#current, rest);
       await generation.start(rest);
-      // To put it into force takes a turn of its own.
+      // Putting it into force takes a turn of its own.
       await nextTurn();
     } catch (error) {
       await rollBack();
@@ -226,14 +226,17 @@ export class DataPlane {
     return new TurnShare(this.#options.clock, OF_A_TURN).rest;
   }
 
-  /** Lame ducks: everything is answered still. @returns how many hooks of plugins failed */
+  /** Lame duck: keeps answering everything. @returns the number of plugin hooks that failed */
   async drain(): Promise<number> {
     const failed = (await this.#current?.shutdown()) ?? 0;
     await this.#current?.drain();
     return failed;
   }
 
-  /** Takes no more queries, lets those under way finish, and closes everything. @returns how many hooks of plugins failed */
+  /**
+   * Takes no new queries, lets pending ones finish, and closes everything. @returns the number of plugin hooks that
+   * failed
+   */
   async stop(grace: number = GRACE): Promise<number> {
     const generation = this.#current;
     this.#current = undefined;
@@ -249,9 +252,10 @@ export class DataPlane {
   }
 
   /**
-   * As {@link stop}, while others answer on the same addresses. What arrives here would reach nobody else, so it is answered: on connections until their
-   * clients have what they came for, and over UDP until the socket is closed to new queries.
-   * @param othersStay false: they stop, too, and nobody is given time to ask more
+   * Like {@link stop}, while other data planes answer on the same addresses. Queries that arrive here would reach no
+   * other socket, so they are answered: on connections until their clients are done, and over UDP until the socket is
+   * closed to new queries.
+   * @param othersStay false if the others stop, too: clients get no extra time then
    */
   async retire(othersStay: boolean): Promise<number> {
     const generation = this.#current;
@@ -260,19 +264,19 @@ export class DataPlane {
       await this.#within(GRACE, this.#listeners.fadeOut(GRACE));
       await this.#drained(generation);
       this.#listeners.pause();
-      // What the socket still had is under way now.
+      // Queries that the socket still held are pending now.
       await this.#drained(generation, LAST_QUERIES);
     }
     return this.stop(0);
   }
 
-  /** The one step in which a generation takes over. */
+  /** Swaps the generations, in one step. */
   #replace(generation: Generation, closeUnwanted: () => Promise<void>): void {
     const old = this.#current;
     this.#current = generation;
     generation.started();
     if (old === undefined) return;
-    // The old plugins go once their last query is answered; nobody waits for that.
+    // The old plugins stop after their last query; nothing waits for that.
     void this.#drained(old)
       .then(() => nextTurn())
       .then(() => old.stop(this.#rest()))
@@ -284,21 +288,21 @@ export class DataPlane {
   }
 
   /**
-   * What went with a generation may be large and made of few objects, which give V8 no reason to look for it before it is too late. What is
-   * small waits for its time: to look for it halts the thread.
+   * The data of an old generation may be large and consist of few objects, which give V8 no reason to collect it in
+   * time. Small garbage can wait: a collection halts the thread.
    */
   async #releaseMemory(): Promise<void> {
     await (await this.#trim)?.();
     if (residentMemory().own < MUCH_GROWTH * this.#residentBefore) return;
-    // Loaded for those who need it: that makes a context, which takes two milliseconds.
+    // Loaded on demand, because it creates a context.
     const memory = await loadMemoryRelease();
-    // What the reload awaited is held until its turn is over.
+    // The stack of the reload holds references until its turn ends.
     await nextTurn();
     await nextTurn();
     await memory.allInTurns();
   }
 
-  /** Garbage of sockets and buffers counts for little with V8, and what it frees stays with the C library. */
+  /** V8 counts little of the garbage of sockets and buffers, and the C library keeps what is freed. */
   async #relieve(): Promise<void> {
     this.#listeners.relieve();
     await this.#freeYoung();
@@ -326,23 +330,23 @@ export class DataPlane {
   }
 }
 
-/** Plugins of a configuration that run, and answer nothing yet on listeners that are open. */
+/** Running plugins of a configuration whose listeners are open and do not answer yet. */
 export interface PreparedGeneration {
   readonly generation: Generation;
   /**
    * Opens the listen points that are not open yet.
    * @param places where the leader listens, for another data plane
-   * @returns the places for the others
+   * @returns the places for the other data planes
    * @throws ListenError
    */
   listen(places?: ReadonlyMap<string, ListenPlace>): Promise<Map<string, ListenPlace>>;
-  /** The old generation, if any, answers what it has begun and is then stopped. */
+  /** Takes over. The old generation, if any, answers its pending queries and is then stopped. */
   commit(): Promise<void>;
   /** Stops the plugins and closes what was opened for them. */
   rollBack(): Promise<void>;
 }
 
-/** Says once why UDP is received by the datagram, where it is. */
+/** Logs once why UDP is received one datagram at a time, if it is. */
 function fastestUdpOf(log: ProcessLog, plane: number): () => Promise<UdpListen> {
   let told = plane !== 0;
   return () =>
@@ -350,12 +354,12 @@ function fastestUdpOf(log: ProcessLog, plane: number): () => Promise<UdpListen> 
       if (told) return;
       told = true;
       log.info(
-        `UDP is received one datagram at a time, which costs more CPU and lets routes choose source addresses: ${reason}`,
+        `UDP batching is unavailable (${reason}): receiving one datagram at a time. This uses more CPU, and replies leave from the address that the routing table picks`,
       );
     });
 }
 
-/** One thread has the HTTP endpoints; it shows the numbers of all. */
+/** One thread serves the HTTP endpoints, with the numbers of all. */
 const NO_HTTP: HttpService = { serve: async () => ({ host: "", port: 0 }) };
 
 export function configurationMessage(error: unknown): string {

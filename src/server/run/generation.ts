@@ -26,7 +26,7 @@ import { InFlight } from "../serving/in-flight.ts";
 import { type Route, RouteTable } from "../serving/route-table.ts";
 import { type GenerationOptions, makeSite } from "./plugin-site.ts";
 
-/** A listen address of a configuration, with what is served there. */
+/** A listen address of a configuration, with its service. */
 export interface ListenPoint {
   /** `dns://127.0.0.1:53`. */
   readonly label: string;
@@ -34,19 +34,22 @@ export interface ListenPoint {
   /** Empty for all addresses. */
   readonly host: string;
   readonly port: number;
-  /** Where the Corefile asks for it first. */
+  /** The place in the Corefile that names it first. */
   readonly place: string;
-  /** Of the blocks there; the later of two blocks counts (docs/spec/coredns-behaviour.md#listeners). */
+  /** Of the blocks on this address; the last block counts (docs/spec/coredns-behaviour.md#listeners). */
   readonly settings: BlockSettings;
   readonly service: ListenerService;
-  /** How many data planes listen here: what the first block there says (src/plugins/multisocket/README.md). */
+  /**
+   * The number of data planes that listen here, from the first block on this address
+   * (src/plugins/multisocket/README.md).
+   */
   readonly sockets: number;
 }
 
 interface Block {
   readonly configured: ConfiguredBlock;
   readonly listeners: readonly PlacedKey[];
-  /** Plugins that other blocks have, and that stand in every block. */
+  /** Plugins that are created for every block, and named in another one. */
   readonly guests: readonly ConfiguredPlugin[];
   readonly placed: PlacedPlugin[];
 }
@@ -55,7 +58,7 @@ export class Generation {
   readonly configuration: Configuration;
   readonly inFlight: InFlight = new InFlight();
   #listenPoints: readonly ListenPoint[] = [];
-  /** How many data planes the configuration asks for. */
+  /** The number of data planes that the configuration needs. */
   readonly planes: number;
   readonly debug: boolean;
   readonly #blocks: readonly Block[];
@@ -71,7 +74,7 @@ export class Generation {
   /**
    * Makes all instances, in the order of the plugins and then of the blocks.
    * @param rest awaited between them
-   * @throws ConfigurationError with the place of the directive whose `create` throws
+   * @throws ConfigurationError with the place of the directive whose `create` threw
    */
   static async make(
     configuration: Configuration,
@@ -83,7 +86,7 @@ export class Generation {
     return generation;
   }
 
-  /** It has no instances yet: see {@link Generation.make}. */
+  /** Has no instances yet: see {@link Generation.make}. */
   constructor(configuration: Configuration, log: Logger) {
     this.configuration = configuration;
     this.#log = log;
@@ -135,7 +138,7 @@ export class Generation {
     this.#listenPoints = points.filter((point) => point.sockets > plane);
   }
 
-  /** The instances that keep answers. */
+  /** The instances that cache answers. */
   #forgetful(): readonly PluginInstance[] {
     this.#keepers ??= this.#blocks.flatMap(({ placed }) =>
       placed.flatMap(({ instance }) => (instance.forget === undefined ? [] : instance)),
@@ -143,17 +146,17 @@ export class Generation {
     return this.#keepers;
   }
 
-  /** Where this data plane listens. */
+  /** The addresses that this data plane listens on. */
   get listenPoints(): readonly ListenPoint[] {
     return this.#listenPoints;
   }
 
-  /** The clusters that its plugins serve names of. */
+  /** The clusters that its plugins serve. */
   get clusters(): readonly ClusterClients[] {
     return this.#blocks.flatMap(({ placed }) => placed.flatMap(({ instance }) => instance.cluster ?? []));
   }
 
-  /** Its server blocks, for who shows them. */
+  /** Its server blocks, for display. */
   blockViews(): BlockView[] {
     return this.#blocks.map(({ configured, listeners, placed }) => {
       const span = configured.keys[0]?.span;
@@ -173,7 +176,7 @@ export class Generation {
   /**
    * Runs the start hooks one after the other; when one fails, those that ran are stopped again.
    * @param rest awaited between them
-   * @throws ConfigurationError with the place of the directive whose hook throws
+   * @throws ConfigurationError with the place of the directive whose hook threw
    */
   async start(rest: () => Promise<void> = withoutRest): Promise<void> {
     for (const { instance } of this.#placedInOrder()) {
@@ -189,9 +192,9 @@ export class Generation {
   }
 
   /**
-   * Has all plugins look at the files that they will need.
-   * @param takeWarnings what was logged as a warning since the last call
-   * @returns what they would refuse the start for, and what they would warn of
+   * Makes all plugins check the files that they will need.
+   * @param takeWarnings the warnings logged since the last call
+   * @returns the errors that would refuse the start, and the warnings
    */
   async examine(takeWarnings: () => readonly string[]): Promise<readonly Diagnostic[]> {
     const found: Diagnostic[] = [];
@@ -219,7 +222,7 @@ export class Generation {
     return setupFault(error, origin.plugin, origin.index, this.configuration.textOf);
   }
 
-  /** Shows the plugins those of the generation that they are to replace. */
+  /** Passes each plugin its predecessors in the old generation. */
   async inherit(old: Generation, rest: () => Promise<void>): Promise<void> {
     const predecessors = old.#placedInOrder();
     for (const { name, instance } of this.#placedInOrder()) {
@@ -232,7 +235,7 @@ export class Generation {
     }
   }
 
-  /** Waits until the plugins have what they answer from, or have waited for long enough. Never rejects. */
+  /** Waits until the plugins have their data, or their patience has run out. Never rejects. */
   async warmUp(): Promise<void> {
     const waits = this.#placedInOrder().map(async ({ name, instance }) => {
       try {
@@ -254,19 +257,19 @@ export class Generation {
     }
   }
 
-  /** All at once: two lame ducks of five seconds take five seconds. */
+  /** Runs in parallel: two lame ducks of five seconds take five seconds. */
   async drain(): Promise<void> {
     await Promise.all(this.#placedInOrder().map(async ({ instance }) => instance.drain?.()));
   }
 
-  /** @returns how many hooks failed; one failing does not keep the others from running */
+  /** @returns the number of hooks that failed; a failure does not keep the others from running */
   async shutdown(): Promise<number> {
     return this.#runHooks(this.#placedInOrder(), (instance) => instance.shutdown?.());
   }
 
   /**
    * @param rest awaited between the hooks
-   * @returns how many of them failed
+   * @returns the number of hooks that failed
    */
   async stop(rest?: () => Promise<void>): Promise<number> {
     const started = new Set(this.#started.splice(0));
@@ -295,7 +298,9 @@ export class Generation {
     return failed;
   }
 
-  /** Plugin after plugin, and for each the blocks in the order of the Corefile (docs/spec/coredns-behaviour.md#starting). */
+  /**
+   * Plugin by plugin, and for each the blocks in the order of the Corefile (docs/spec/coredns-behaviour.md#starting).
+   */
   #placedInOrder(): PlacedPlugin[] {
     return this.#inSetupOrder().flatMap(({ block, plugin }) =>
       block.placed.filter(({ name }) => name === plugin.definition.name),
@@ -316,7 +321,7 @@ export class Generation {
       if (block.listeners.length === 0) continue;
       const chain = buildQueryChain(block.placed, onPanic);
       const updateChain = settings.takesUpdates ? buildUpdateChain(block.placed, onPanic) : undefined;
-      // One for all zones: who remembers answers tells them apart by it.
+      // One array for all zones of the block, as `RepeatedAnswers` compares it by identity.
       const witnesses = witnessesOf(block.placed);
       for (const placed of block.listeners) {
         const route = makeRoute(placed.zone, { chain, updateChain, witnesses }, block);
@@ -358,7 +363,7 @@ export class Generation {
       idleTimeout,
       routes: new RouteTable(members.map(({ route }) => route)),
       allClasses,
-      // Elsewhere the opcode is not implemented, as in CoreDNS.
+      // On other listeners the opcode is NOTIMP, as in CoreDNS.
       takesUpdates:
         (scheme === "dns" || scheme === "tls") &&
         members.some(({ block }) => block.configured.settings.takesUpdates),
@@ -393,7 +398,7 @@ function instancesOf(instance: PluginInstance | undefined): readonly PluginInsta
   return instance === undefined ? NO_INSTANCES : [instance];
 }
 
-/** Plugins that stand in every block, by name, with all that the configuration says of them. */
+/** Plugins that are created for every block, by name, with all their configuration. */
 function pluginsForEveryBlock(
   blocks: readonly ConfiguredBlock[],
 ): Map<string, { readonly guest: ConfiguredPlugin; readonly configs: unknown[] }> {
@@ -408,7 +413,7 @@ function pluginsForEveryBlock(
   return found;
 }
 
-/** The first block of a listener decides how many sockets it has. */
+/** The first block of a listener sets its number of sockets. */
 function socketsByLabel(blocks: readonly Block[]): Map<string, number> {
   const sockets = new Map<string, number>();
   for (const { listeners, configured } of blocks) {
@@ -447,8 +452,8 @@ function makeRoute(
 }
 
 /**
- * Limits are those of the last block; a proxy in front of a listener is in front of all its blocks, whichever names it, and a block
- * without a certificate takes none away.
+ * Limits are those of the last block. A proxy in front of a listener is in front of all its blocks, whichever names
+ * it, and a block without a certificate removes none.
  */
 function listenerSettings(blocks: readonly BlockSettings[]): BlockSettings {
   const last = blocks.at(-1) ?? defaultBlockSettings();

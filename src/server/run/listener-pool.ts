@@ -1,6 +1,6 @@
 /**
- * The open DNS sockets. A configuration asks for the listen points it needs; those that are open stay open, whatever
- * configuration opened them, so a reload loses no query that is on its way.
+ * The open DNS sockets. A configuration requests the listen points it needs. Open ones stay open, whatever
+ * configuration opened them, so a reload loses no pending query.
  */
 
 import type { MetricsRegistry } from "../../lib/metrics/metrics.ts";
@@ -35,26 +35,26 @@ export interface ListenerPoolOptions {
   readonly random: Pick<Random, "unpredictable">;
   /** Where finished queries are written. */
   readonly stream?: QueryStream;
-  /** Lets other processes onto the same ports. */
+  /** Lets other processes share the same ports. */
   readonly sharesPorts?: boolean | undefined;
   /** How UDP sockets are opened. */
   readonly listenUdp: () => Promise<UdpListen>;
-  /** Names what else of the server listens at an address and port. */
+  /** Names another listener of the server at an address and port. */
   readonly otherListener?: ((host: string, port: number) => string | undefined) | undefined;
   /** How listening TCP sockets are made. */
   readonly tcpSockets: () => Promise<OpenTcpSocket>;
-  /** Hears that much of what connections received is garbage by now. */
+  /** Called when much of the received data of connections has become garbage. */
   onGarbage?(): void;
-  /** Hears, as text, once of each bound that connections have reached. */
+  /** Called once, with a message, for each bound that connections have reached. */
   readonly onCrowded?: ((text: string) => void) | undefined;
-  /** Hears once of a socket that was opened for one data plane alone, and cannot be shared with the others now. */
+  /** Called once for a socket that was opened for one data plane alone, and cannot be shared now. */
   onUnshared?(label: string, transport: TransportName): void;
   readonly onError: (error: unknown) => void;
 }
 
 export class ListenerPool {
   readonly #open = new Map<string, OpenListener>();
-  /** Listeners that no configuration wants, until their last answers are out and their sockets are closed. */
+  /** Listeners that no configuration needs, until their last answers are out and their sockets are closed. */
   readonly #retiring = new Map<OpenListener, Promise<void>>();
   readonly #unshared = new Set<string>();
   readonly #budget: ConnectionBudget;
@@ -71,7 +71,7 @@ export class ListenerPool {
     const repeated = options.metrics
       .gauge({
         name: "portolan_memory_repeated_bytes",
-        help: "Memory of answers that UDP listeners repeat for a second, at the most.",
+        help: "Upper limit of the memory for answers that UDP listeners repeat for a second.",
         acrossThreads: "sum",
       })
       .slot();
@@ -86,17 +86,17 @@ export class ListenerPool {
     return this.#open.get(label)?.listener;
   }
 
-  /** Queries that wait. */
+  /** Pending queries. */
   get waiting(): number {
     return this.#room.size;
   }
 
-  /** Octets that stream connections hold: replies that clients have not read, and what they sent that is not taken yet. */
+  /** Bytes that stream connections hold: replies that clients have not read, and incomplete messages from clients. */
   get unsent(): number {
     return this.#budget.unsent;
   }
 
-  /** How much may wait from now on. */
+  /** Sets the limits that apply from now on. */
   bound({ waiting, waitingOfAll, connections, unsent, ofSystem, garbage, takesLong }: MemoryBudget): void {
     this.#maxWaiting = waiting;
     this.#room.limit = waitingOfAll;
@@ -114,12 +114,12 @@ export class ListenerPool {
     }
   }
 
-  /** Octets that stream connections take themselves. */
+  /** Bytes of the stream connections themselves. */
   get connections(): number {
     return this.#budget.octets;
   }
 
-  /** Lets go of buffers that are of no use at the moment. */
+  /** Frees unused buffers. */
   relieve(): void {
     this.#budget.buffers.clear();
   }
@@ -128,13 +128,13 @@ export class ListenerPool {
     return [...this.#open.keys()];
   }
 
-  /** Where a listener really is: port 0 has become a port by then. */
+  /** The real address of a listener: port 0 has become a port once it is open. */
   address(label: string): { host: string; port: number } | undefined {
     const transport = this.#open.get(label)?.transports[0];
     return transport && { host: transport.host, port: transport.port };
   }
 
-  /** For the other data planes: where those listen points are that have more than one socket. */
+  /** For the other data planes: the places of the listen points that have more than one socket. */
   places(points: readonly ListenPoint[]): Map<string, ListenPlace> {
     const places = new Map<string, ListenPlace>();
     for (const { label, sockets } of points) {
@@ -148,10 +148,10 @@ export class ListenerPool {
   }
 
   /**
-   * Opens what is not open yet, and answers there at once; open listeners go on as they are until {@link PreparedListeners.commit}.
-   * The first data plane opens its sockets alone, so that a port in use is noticed, and shares them afterwards; the others get
-   * `places` from it.
-   * @throws ListenError when an address cannot be had; everything opened for this call is closed again
+   * Opens the missing listeners, and answers there at once; open listeners keep their service until {@link
+   * PreparedListeners.commit}. The first data plane opens its sockets alone, so that a port in use is noticed, and
+   * shares them afterwards; the others get `places` from it.
+   * @throws ListenError when an address is not available; everything opened for this call is closed again
    */
   async prepare(
     points: readonly ListenPoint[],
@@ -166,23 +166,24 @@ export class ListenerPool {
     const wanted = new Set(points.map(({ label }) => label));
     const neighbours = new Neighbours(points);
     const opened: string[] = [];
-    /** Listeners that share their port with others until this is over. */
+    /** Listeners that share their port until this prepare has ended. */
     const lending = new Lending();
-    /** Those that share it for as long as the configuration is in force. */
+    /** Listeners that share their port while the configuration is in force. */
     const shared = new Set<OpenListener>();
     const endLending = (): void =>
       lending.end((open) => this.#options.sharesPorts === true || open.isShared || shared.has(open));
     try {
       for (const point of points) {
         const beside = neighbours.of(point);
-        // Followers find their place beside every socket here, so these let them in for as long as there are followers.
+        // A follower opens its sockets beside every socket here, so these share their ports while there are
+        // followers.
         const isShared = point.sockets > 1 || beside.some(({ sockets }) => sockets > 1);
         const open = this.#open.get(point.label);
         if (open !== undefined) {
           if (!isShared) continue;
           shared.add(open);
           if (places === undefined) {
-            // Followers come to stand beside all that is still open here.
+            // Followers open sockets beside everything that is still open here.
             await this.#untilFree(point);
             this.#lendPort(point, lending);
             this.#share(point.label, open);
@@ -198,7 +199,7 @@ export class ListenerPool {
         if (isLent || beside.length > 0) lending.add(mine);
         opened.push(point.label);
       }
-      // Where none of them goes, all that need to stand side by side do so by now.
+      // If none of them closes, every pair that must share a port shares it now.
       if (lending.every(({ listener }) => wanted.has(listener.label))) endLending();
     } catch (error) {
       await this.#close(opened);
@@ -221,7 +222,7 @@ export class ListenerPool {
     };
   }
 
-  /** Takes the connections that have come, and leaves later ones to the data planes that stay. */
+  /** Accepts the waiting connections, and leaves later ones to the data planes that stay. */
   async holdBack(): Promise<void> {
     const transports = [...this.#open.values()].flatMap((open) => open.transports);
     for (const transport of transports) transport.holdBack?.();
@@ -229,8 +230,8 @@ export class ListenerPool {
   }
 
   /**
-   * Leaves new connections to the data planes that stay, and answers on those that are open, for `patience` milliseconds at most. UDP goes on.
-   * Resolves when no connection is left.
+   * Leaves new connections to the data planes that stay, and answers on the open ones, for `patience` milliseconds at
+   * most. UDP goes on. Resolves when no connection is left.
    */
   async fadeOut(patience: number): Promise<void> {
     const transports = [...this.#open.values()].flatMap(({ transports }) => transports);
@@ -242,7 +243,7 @@ export class ListenerPool {
     );
   }
 
-  /** Takes no new queries; answers to those under way still go out. */
+  /** Takes no new queries; answers to pending ones still go out. */
   pause(): void {
     for (const { transports } of this.#open.values()) for (const transport of transports) transport.pause();
   }
@@ -253,7 +254,10 @@ export class ListenerPool {
     await Promise.all(this.#retiring.values());
   }
 
-  /** @returns what closes the listeners that no configuration wants any more, to be called once they are idle */
+  /**
+   * @returns a function that closes the listeners that no configuration needs any more, to be called once they are
+   * idle
+   */
   #commit(points: readonly ListenPoint[], lending: Lending): () => Promise<void> {
     const wanted = new Set(points.map((point) => point.label));
     for (const point of points) this.#open.get(point.label)?.serve(point);
@@ -270,10 +274,10 @@ export class ListenerPool {
         (point) =>
           point.scheme === open.scheme &&
           socketsOverlap(open, point) &&
-          // One with all addresses may have stood beside it long before this reload.
+          // A listener with all addresses may have shared its port long before this reload.
           (lending.has(open) || isWildcardHost(point.host)),
       );
-      // Its clients meant the address that another listener has now: they get that one's answers.
+      // Its clients use an address that another listener has now, so they get the answers of that listener.
       if (heir !== undefined) {
         open.serve(heir);
         fading.push(open);
@@ -291,7 +295,7 @@ export class ListenerPool {
     };
   }
 
-  /** Waits for those that still have the port from the configuration before the one in force. */
+  /** Waits for listeners of the previous configuration that still have the port. */
   async #untilFree(point: ListenPoint): Promise<void> {
     const inTheWay = [...this.#retiring].filter(
       ([open]) =>
@@ -301,8 +305,8 @@ export class ListenerPool {
   }
 
   /**
-   * Whoever listens where the new listener is to listen, too, lets it stand beside: for good where one has all addresses and the other one of
-   * them (`bind`), until the old one has gone where the port changes hands.
+   * A listener whose port a new listener needs shares it: permanently where one has all addresses and the other one
+   * of them (`bind`), and until the old listener has closed where the port changes hands.
    */
   #lendPort(point: ListenPoint, lending: Lending): boolean {
     let isLent = false;
@@ -343,7 +347,7 @@ export class ListenerPool {
     return open;
   }
 
-  /** Says which part of this server has the port, where it is no other program. */
+  /** Names the part of this server that has the port, if it is not another program. */
   #inUse(error: unknown, point: ListenPoint): unknown {
     if (!(error instanceof ListenError && error.code === "EADDRINUSE")) return error;
     const own = [...this.#open.values()].find(
@@ -358,7 +362,7 @@ export class ListenerPool {
     return new ListenError(error.address, error.code, error, reason);
   }
 
-  /** Must not hold on to the listen point: sockets live on, and with it would its whole generation. */
+  /** Must not hold a reference to the listen point: sockets outlive it, and would keep its whole generation alive. */
   #placeOf(label: string, host: string, open: OpenListener): ListenerPlace {
     const { clock, metrics, listenUdp, tcpSockets, onError } = this.#options;
     return {
@@ -381,7 +385,7 @@ export class ListenerPool {
     for (const { listener } of this.#open.values()) yield listener;
   }
 
-  /** Lets the followers in on the sockets that are open. What cannot be shared any more stays with this data plane. */
+  /** Shares the open sockets with the followers. A socket that cannot be shared any more stays with this data plane. */
   #share(label: string, { transports }: OpenListener): void {
     for (const transport of transports) {
       const key = `${transport.name} ${label}`;
@@ -404,18 +408,20 @@ export class ListenerPool {
 }
 
 export interface PreparedListeners {
-  /** Serves the new configuration everywhere at once. The result closes sockets that are no longer wanted. */
+  /**
+   * Serves the new configuration everywhere at once. The returned function closes sockets that are no longer needed.
+   */
   commit(): () => Promise<void>;
-  /** Closes what was opened for the configuration. */
+  /** Closes the sockets opened for the configuration. */
   rollBack(): Promise<void>;
 }
 
 /** How the sockets of a listen point are to be opened. */
 interface PointWish {
-  /** Of the first data plane, for a further one. */
+  /** The place of the first data plane, for a further one. */
   readonly place: ListenPlace | undefined;
-  /** Others that are open already let them in. */
+  /** Whether sockets that are already open share the port. */
   readonly isLent: boolean;
-  /** They are to let others in. */
+  /** Whether the new sockets have to share the port. */
   readonly isShared: boolean;
 }

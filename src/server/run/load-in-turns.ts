@@ -1,6 +1,6 @@
 /**
- * Loads the server piece by piece, from what needs nothing up to what needs everything, with a turn of the event loop for each: V8 takes 5 to 10 ms to read
- * and run a piece.
+ * Loads the server in pieces, leaves first, with a turn of the event loop for each: V8 takes several milliseconds to
+ * compile and run a piece.
  */
 import { setImmediate as nextTurn } from "node:timers/promises";
 

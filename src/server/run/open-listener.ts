@@ -6,17 +6,23 @@ import { socketsOverlap } from "../configuration/listen-places.ts";
 import type { DnsListener } from "../serving/dns-listener.ts";
 import type { ListenPoint } from "./generation.ts";
 
-/** What is open for one label. It outlives configurations: of them it holds the settings in force and what `listener` serves, no more. */
+/**
+ * The open sockets of one label. They outlive configurations, and refer only to the settings in force and the service
+ * of `listener`.
+ */
 export class OpenListener {
   readonly scheme: Scheme;
   readonly host: string;
   readonly listener: DnsListener;
   settings: BlockSettings;
-  /** Of the Corefile in force, for messages. */
+  /** The place in the Corefile in force, for messages. */
   place: string;
-  /** Others of the server's data planes listen beside it, here or at an address that overlaps. */
+  /** Whether other data planes of the server listen beside it, at this address or an overlapping one. */
   isShared = false;
-  /** Configurations being brought into force for which it lets others in: one may begin before the last has ended. */
+  /**
+   * The number of configurations being prepared for which it shares its port: one may begin before the last has
+   * ended.
+   */
   borrowers = 0;
   transports: readonly Transport[] = [];
 
@@ -28,18 +34,18 @@ export class OpenListener {
     this.place = place;
   }
 
-  /** The real one, where it was left to the system. */
+  /** The real port, also where the system chose it. */
   get port(): number {
     return this.transports[0]?.port ?? 0;
   }
 
-  /** Closes its sockets: connections that are open are answered until they fall silent. */
+  /** Closes its sockets: open connections are answered until they fall silent. */
   async fadeOut(): Promise<void> {
     const patience = this.settings.idleTimeout;
     await Promise.all(
       this.transports.map((transport) => {
         if (transport.fadeOut !== undefined) return transport.fadeOut(patience);
-        // What has arrived is answered.
+        // Queries that have arrived are answered.
         transport.pause();
         return transport.close();
       }),
@@ -58,7 +64,7 @@ export class OpenListener {
   }
 }
 
-/** Listeners that let others stand beside them while a configuration is brought into force. */
+/** Listeners that share their ports while a configuration is put into force. */
 export class Lending {
   readonly #lenders = new Set<OpenListener>();
 
@@ -76,7 +82,7 @@ export class Lending {
     return [...this.#lenders].every(holds);
   }
 
-  /** @param keepsSharing whether others stay beside it */
+  /** @param keepsSharing whether others stay beside the listener */
   end(keepsSharing: (open: OpenListener) => boolean): void {
     for (const open of this.#lenders) {
       open.borrowers--;
@@ -86,13 +92,13 @@ export class Lending {
   }
 }
 
-/** Listen points of one configuration that stand side by side on a port. */
+/** Listen points of one configuration that share a port. */
 export class Neighbours {
   readonly #byPort = new Map<number, ListenPoint[]>();
 
   constructor(points: readonly ListenPoint[]) {
     for (const point of points) {
-      // Port 0 is another one each time.
+      // The system picks a new port for each port 0.
       if (point.port === 0) continue;
       const others = this.#byPort.get(point.port);
       if (others === undefined) this.#byPort.set(point.port, [point]);

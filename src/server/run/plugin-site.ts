@@ -1,4 +1,4 @@
-/** What each instance of a plugin is given of the server. */
+/** Makes the `Site` that each plugin instance gets. */
 
 import type { Logger } from "../../lib/logging/log.ts";
 import type { CounterSlot } from "../../lib/metrics/metric-slots.ts";
@@ -11,13 +11,13 @@ import type { ConfiguredBlock } from "../configuration/configuration.ts";
 import type { PlacedKey } from "../configuration/listen-places.ts";
 import { PLUGIN_PANICS } from "../isolation/isolation.ts";
 
-/** Everything that a site offers and that does not depend on block and plugin. */
+/** The members of a site that do not depend on the block and the plugin. */
 export type SharedSite = Omit<
   Site,
   "plugin" | "block" | "log" | "resolvePath" | "shared" | "feed" | "changingNames"
 >;
 
-/** What the instances of one configuration have in common. */
+/** Shared by the instances of one configuration. */
 export interface Common {
   readonly shared: Map<string, unknown>;
   readonly changingNames: ChangingNames;
@@ -25,18 +25,18 @@ export interface Common {
 
 export interface GenerationOptions {
   readonly site: SharedSite;
-  /** Which data plane this is for: 0 is the leader, which has all plugins and listeners. */
+  /** The data plane of the instances: 0 is the leader, which has all plugins and listeners. */
   readonly plane: number;
   /** The feed of one instance; keys are the same in all data planes. */
   feed(key: string): Feed;
   readonly panics: CounterSlot;
-  /** Where a listener with this label can be reached, `undefined` while it does not listen. */
+  /** The address of a listener, `undefined` while it does not listen. */
   addressOf(label: string): { readonly host: string; readonly port: number } | undefined;
   /** Joins a path with a directory. */
   joinPath(directory: string, path: string): string;
 }
 
-/** A server block with the instances that stand in it so far. */
+/** A server block with the instances made so far. */
 export interface SiteBlock {
   readonly configured: ConfiguredBlock;
   readonly listeners: readonly PlacedKey[];
@@ -73,8 +73,8 @@ export function makeSite(
 }
 
 /**
- * Timers and what they begin belong to no query, so no link of the chain stands around them. The clock holds on to nothing of its
- * configuration: what a plugin hands over to the next one may keep it.
+ * Timers belong to no query, so no link of the chain catches their errors. The clock refers to nothing of its
+ * configuration, because a plugin may pass it on to its successor.
  */
 function guardedClock({ clock, metrics }: SharedSite, plugin: string, log: Logger): GuardedClock {
   return new GuardedClock(clock, (error) => {
@@ -84,7 +84,7 @@ function guardedClock({ clock, metrics }: SharedSite, plugin: string, log: Logge
 }
 
 function sharedObject<T>(shared: Map<string, unknown>, key: string, make: () => T): T {
-  // Each key belongs to one plugin, which always asks for the same type.
+  // Each key belongs to one plugin, which always uses the same type.
   if (!shared.has(key)) shared.set(key, make());
   return shared.get(key) as T;
 }

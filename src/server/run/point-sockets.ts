@@ -1,15 +1,15 @@
-/** The sockets of one listen point, and the port that they share. */
+/** The sockets of one listen point, and their common port. */
 import type { TransportName } from "../../plugin/message/endpoint.ts";
 import { ListenError, type Transport } from "../../transports/transport.ts";
 import type { ListenerPlace, SchemeServer } from "../serving/scheme-server.ts";
 
-/** Where the first data plane listens, and which of its sockets the others can stand beside. */
+/** The place of the first data plane's sockets, and the transports that others can share. */
 export interface ListenPlace {
   readonly port: number;
   readonly shared: readonly TransportName[];
 }
 
-/** Opens the sockets of one listen point, all or none. */
+/** Opens the sockets of one listen point: all or none. */
 export class PointSockets {
   readonly #scheme: SchemeServer;
   readonly #place: ListenerPlace;
@@ -28,7 +28,7 @@ export class PointSockets {
     return this.#openEach(shared, port, true);
   }
 
-  /** What others can stand beside: as it is, or opened again for that. The port is known to be free by now. */
+  /** The sockets that others can share: as they are, or reopened for sharing. The port is known to be free. */
   async shareAll(alone: readonly Transport[]): Promise<Transport[]> {
     const open = new Set(alone);
     try {
@@ -66,7 +66,7 @@ export async function closeAll(transports: Iterable<Transport>): Promise<void> {
   await Promise.all(Array.from(transports, (transport) => transport.close()));
 }
 
-/** A free port that the first socket got may be taken for the next: then another one is tried. */
+/** The port that the system gave the first socket may be taken for the next: then tries another port. */
 export async function withFreePort(
   port: number,
   open: (port: number) => Promise<Transport[]>,

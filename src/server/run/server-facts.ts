@@ -1,4 +1,4 @@
-/** Keeps what a running server can tell of its configuration. */
+/** Keeps the facts that a running server reports of its configuration. */
 
 import type { Diagnostic } from "../../corefile/diagnostic.ts";
 import { messageOf } from "../../lib/text/message-of.ts";
@@ -45,7 +45,7 @@ export class ServerFacts implements ServerView {
     this.#refused = undefined;
   }
 
-  /** A configuration was not put into force, or cannot be read. The same again is no news. */
+  /** A configuration was refused, or cannot be read. A repeated error changes nothing. */
   refused(error: unknown): void {
     const reason = messageOf(error);
     if (reason === this.#refused?.reason) return;
@@ -56,7 +56,9 @@ export class ServerFacts implements ServerView {
     };
   }
 
-  /** The Corefile was read again, without a fault. Where it says what is in force, nothing is refused any more. */
+  /**
+   * The Corefile was read again without an error. If it equals the configuration in force, the last refusal is over.
+   */
   readAgain(sha512: string): void {
     if (sha512 === this.#generation()?.configuration.sha512) this.#refused = undefined;
   }

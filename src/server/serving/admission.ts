@@ -1,11 +1,13 @@
-/** What is let in, judged by the 12 octets of the header alone (docs/spec/coredns-behaviour.md#admission). */
+/**
+ * Decides from the 12 octets of the header alone which messages to accept (docs/spec/coredns-behaviour.md#admission).
+ */
 import { Flag, Opcode, opcodeOf, Rcode } from "../../dns/numbers.ts";
 import { readU16, writeU16 } from "../../dns/octets.ts";
 
 export const Admission = {
   /** Read on. */
   ACCEPT: 0,
-  /** Say nothing. */
+  /** Drop silently. */
   IGNORE: 1,
   /** Answer FORMERR. */
   FORMAT_ERROR: 2,
@@ -17,7 +19,10 @@ export type AdmissionVerdict = (typeof Admission)[keyof typeof Admission];
 
 const HEADER_OCTETS = 12;
 
-/** @param takesUpdates whether a block of the listener takes dynamic updates (RFC 2136), whose sections may have any number of records */
+/**
+ * @param takesUpdates whether a block of the listener accepts dynamic updates (RFC 2136), whose sections may have any
+ * number of records
+ */
 export function admit(bytes: Uint8Array, length: number, takesUpdates = false): AdmissionVerdict {
   if (length < HEADER_OCTETS) return Admission.IGNORE;
   const flags = readU16(bytes, 2);

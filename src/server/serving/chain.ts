@@ -1,6 +1,6 @@
 /**
- * The plugins of one server block, linked into one function. The links keep plugins apart: what one throws becomes a Failure
- * with its name on it, and no query waits with borrowed octets.
+ * The plugins of one server block, linked into one function. The links isolate the plugins: an exception becomes a
+ * Failure with the plugin's name, and no query waits while it refers to a borrowed buffer.
  */
 
 import { Rcode } from "../../dns/numbers.ts";
@@ -27,10 +27,10 @@ export interface ChainPlugin {
   readonly recordsOnly?: boolean | undefined;
 }
 
-/** Told of every plugin that threw or rejected, or returned something that is no outcome. */
+/** Called for every plugin that threw, rejected, or returned a value that is not an outcome. */
 export type PanicObserver = (plugin: string, error: Error, query: Query) => void;
 
-/** @returns the head of the chain, `undefined` when there is no plugin. */
+/** @returns the head of the chain, `undefined` without plugins */
 export function buildChain(plugins: readonly ChainPlugin[], onPanic: PanicObserver): Next | undefined {
   const last = plugins.at(-1);
   if (last === undefined) return undefined;
@@ -48,8 +48,8 @@ export function buildChain(plugins: readonly ChainPlugin[], onPanic: PanicObserv
 }
 
 /**
- * The chain of queries: the plugins of a block that handle them. A block whose plugins only look at queries has a chain as well: it ends
- * at once, and its queries are not refused but fail, as in CoreDNS.
+ * The chain of queries: the plugins of a block that handle them. A block whose plugins only review queries has a
+ * chain as well: it ends at once, and its queries are not REFUSED but fail, as in CoreDNS.
  */
 export function buildQueryChain(placed: readonly PlacedPlugin[], onPanic: PanicObserver): Next | undefined {
   const plugins = placed.flatMap(({ name, instance }) =>
@@ -62,8 +62,9 @@ export function buildQueryChain(placed: readonly PlacedPlugin[], onPanic: PanicO
 }
 
 /**
- * Those who have to hear of answers that are given again without them: the plugins in front of the first that does more than look at answers.
- * @returns `undefined` where one of them has to see each answer
+ * The plugins that must be informed of repeated answers: those in front of the first plugin that does more than
+ * review.
+ * @returns `undefined` if one of them has to see each answer
  */
 export function witnessesOf(placed: readonly PlacedPlugin[]): readonly AnswerWitness[] | undefined {
   const witnesses: AnswerWitness[] = [];
@@ -76,7 +77,7 @@ export function witnessesOf(placed: readonly PlacedPlugin[]): readonly AnswerWit
   return undefined;
 }
 
-/** The chain of dynamic updates: the plugins of a block that know of them. */
+/** The chain of dynamic updates: the plugins of a block that handle them. */
 export function buildUpdateChain(placed: readonly PlacedPlugin[], onPanic: PanicObserver): Next | undefined {
   const plugins = placed.flatMap(({ name, instance }) =>
     instance.handleUpdate === undefined ? [] : [{ name, handle: instance.handleUpdate }],
@@ -103,7 +104,7 @@ function noNextPlugin(name: string): Next {
 /** A plugin's place in the chain. */
 class Link implements ChainLink, LateFaults {
   readonly name: string;
-  /** Queries that no client sent go past its handler. */
+  /** Queries that no client sent bypass its handler. */
   readonly recordsOnly: boolean;
   readonly steps = StepRow.empty();
   readonly #onPanic: PanicObserver;
@@ -122,7 +123,10 @@ class Link implements ChainLink, LateFaults {
     }
   }
 
-  /** As {@link follow}, of what the link behind this one gave: who hands it on as it is needs no second look. */
+  /**
+   * Like {@link follow}, for an outcome of the next link: an outcome that is returned unchanged needs no second
+   * check.
+   */
   review(review: Review, outcome: Outcome, query: Query): Outcome {
     try {
       const made = review(outcome, query);
@@ -136,7 +140,7 @@ class Link implements ChainLink, LateFaults {
     if (!isOutcome(outcome)) return this.panicked(new TypeError("handler returned no outcome"), query);
     if (outcome.kind !== "dropped") {
       if (outcome.plugin === undefined) outcome.plugin = this.name;
-      // Another plugin's answer: nobody knows what this one had to do with it.
+      // Another plugin's answer: this plugin's part in it is unknown.
       else if (outcome.kind === "reply") outcome.basis = undefined;
     }
     return query.wasRenamed && outcome.kind === "reply" ? this.#readdressed(outcome, query) : outcome;
@@ -150,7 +154,7 @@ class Link implements ChainLink, LateFaults {
     return failure;
   }
 
-  /** The plugin asked something else on the query's behalf: from here on its question is the query's again. */
+  /** The plugin queried another name on the query's behalf: restores the query's own question. */
   #readdressed(reply: Reply, query: Query): Outcome {
     try {
       reply.answerFor(query);
@@ -192,7 +196,7 @@ function linked(link: Link, handle: Handler, next: Next): Next {
     }
     query.link = outer;
     if (!(outcome instanceof Promise)) return link.settled(outcome, query);
-    // A plugin that hands on the promise of the one behind it, or follows it with `afterNext`, needs no second watch over it.
+    // A plugin that returns the promise of the next one, or follows it with `afterNext`, needs no second guard.
     if (outcome === query.pending) return outcome;
     const watched = LateOutcome.of(query, outcome, link);
     watched.add(link, unchanged);
@@ -201,17 +205,17 @@ function linked(link: Link, handle: Handler, next: Next): Next {
   };
 }
 
-/** Plugins in a row that only look at outcomes. */
+/** Consecutive plugins that only review outcomes. */
 interface ReviewRow {
-  /** What stands behind the last of them. */
+  /** The rest of the chain behind the last of them. */
   readonly inner: Next;
-  /** The same row, one inside of the other, for who wants to know which plugin a query is in. */
+  /** The same plugins as nested calls, for a trace that records which plugin a query is in. */
   readonly nested: Next;
-  /** The one nearest to `inner` first. */
+  /** In calling order: the plugin nearest to `inner` first. */
   readonly steps: readonly { readonly link: Link; readonly handle: Reviewer }[];
 }
 
-/** One call in place of one inside of the other: the plugins of the usual Corefile in front of `cache` only look at answers. */
+/** One call instead of nested ones: the plugins in front of `cache` in the usual Corefile only review answers. */
 function reviewed({ inner, nested, steps }: ReviewRow): Next {
   const row = new RowLink();
   function reviewLate(late: Outcome, query: Query): Outcome {
@@ -235,7 +239,7 @@ function reviewed({ inner, nested, steps }: ReviewRow): Next {
   };
 }
 
-/** The place of a whole row, as one step of a late outcome: each of its plugins is watched over by its own link. */
+/** The place of a whole row, as one step of a late outcome: each of its plugins is guarded by its own link. */
 class RowLink implements ChainLink {
   readonly steps = StepRow.empty();
 
@@ -244,7 +248,7 @@ class RowLink implements ChainLink {
   }
 }
 
-/** What a plugin does that only answers: the link looks at it. */
+/** The review of a plugin without one: the link checks the outcome. */
 function unchanged(outcome: Outcome): Outcome {
   return outcome;
 }

@@ -1,4 +1,4 @@
-/** One listen address: takes messages from its transports and brings back answers. */
+/** One listen address: takes messages from its transports and returns the answers. */
 import { Opcode, opcodeOf, Rcode, RecordClass } from "../../dns/numbers.ts";
 import { readU16 } from "../../dns/octets.ts";
 import type { CounterSlot } from "../../lib/metrics/metric-slots.ts";
@@ -30,37 +30,37 @@ import {
   type WaitingRoom,
 } from "./waiting-queries.ts";
 
-/** What a listener serves, put in place as a whole at start and reload. */
+/** The service of a listener, replaced as a whole at start and reload. */
 export interface ListenerService {
   readonly routes: RouteTable;
   /** Whether queries of other classes than IN go to the chains. */
   readonly allClasses: boolean;
-  /** Whether a block takes dynamic updates; elsewhere the opcode is NOTIMP before any plugin. */
+  /** Whether a block accepts dynamic updates; elsewhere the opcode is NOTIMP before any plugin. */
   readonly takesUpdates?: boolean;
-  /** Whether a block denies names as RFC 9824 has it. */
+  /** Whether a block sends compact denials (RFC 9824). */
   readonly deniesCompactly?: boolean;
-  /** Hears of queries that no block takes (`prometheus`). */
+  /** Counts queries that match no block (`prometheus`). */
   readonly observer: PluginInstance | undefined;
-  /** Codes of EDNS options that clients get back as they came; what CoreDNS sends back unless given. */
+  /** Codes of EDNS options that are echoed to clients; CoreDNS's list unless given. */
   readonly echoedOptions?: ReadonlySet<number>;
-  /** Milliseconds for which connections may be silent (`timeouts`). */
+  /** Milliseconds that a connection may be silent (`timeouts`). */
   readonly idleTimeout?: number;
-  /** Counts queries that wait; the generation drains by it. */
+  /** Counts pending queries; the generation drains by it. */
   readonly inFlight: InFlight;
 }
 
 export interface ListenerCounters {
-  /** Queries given up because too many waited, the oldest first. */
+  /** Queries that were dropped because too many were pending, oldest first. */
   readonly shed: CounterSlot;
   /** Messages answered FORMERR or NOTIMP before any plugin saw them. */
   readonly rejected: CounterSlot;
   /** Queries with octets behind their last record, or fewer records than their header claims. */
   readonly irregular: CounterSlot;
-  /** Messages passed over in silence: too short, or replies. */
+  /** Messages dropped silently: too short, or replies. */
   readonly ignored: CounterSlot;
 }
 
-/** Queries that may wait at one time on one listener. With all that waits for them they take 1 KB each, 12 MB together. */
+/** Pending queries of one listener. */
 const MAX_WAITING = 10_000;
 
 export class DnsListener implements Listener, LateFaults {
@@ -76,7 +76,7 @@ export class DnsListener implements Listener, LateFaults {
     givenUp: (waiting) => this.#giveUp(waiting),
     settled: (waiting, outcome) => this.#answerLate(waiting, outcome),
   };
-  /** Of the queries that came last. */
+  /** Of the latest queries. */
   #origin: WaitingOrigin | undefined;
   readonly #finished: Pick<QueryStream, "ring">;
 
@@ -87,13 +87,13 @@ export class DnsListener implements Listener, LateFaults {
     counters: ListenerCounters;
     onError: (error: unknown) => void;
     maxWaiting?: number;
-    /** What it shares with other listeners. */
+    /** Shared with the other listeners. */
     room?: WaitingRoom | undefined;
-    /** Where finished queries are written while somebody listens. */
+    /** The ring that finished queries are written to while it has a reader. */
     stream?: Pick<QueryStream, "ring"> | undefined;
-    /** 32 bits that nobody can guess. */
+    /** 32 bits that an attacker cannot guess. */
     seed?: number;
-    /** What it shares with other listeners. */
+    /** Shared with the other listeners. */
     repeatRoom?: RepeatRoom;
   }) {
     this.label = options.label;
@@ -123,22 +123,22 @@ export class DnsListener implements Listener, LateFaults {
     this.#repeated.clear();
   }
 
-  /** Before it closes: the last answers come from the chain. */
+  /** Called before the listener closes: the last answers come from the chain. */
   retire(): void {
     this.#repeated.release();
   }
 
-  /** Has plugins count the answers that were given again without them. */
+  /** Makes plugins count the repeated answers. */
   countRepeated(): void {
     this.#repeated.tell();
   }
 
-  /** Queries that wait. */
+  /** Pending queries. */
   get waiting(): number {
     return this.#waiting.size;
   }
 
-  /** The one that has waited for the longest goes without an answer. */
+  /** Drops the query that has been pending for the longest. */
   giveUpOldest(): void {
     this.#waiting.giveUpOldest();
   }
@@ -159,11 +159,11 @@ export class DnsListener implements Listener, LateFaults {
     return this.service.idleTimeout;
   }
 
-  /** What a transport of this listener hands its messages to. */
+  /** The receiver for one transport of this listener. */
   receiver(transport: TransportName): MessageReceiver {
-    // One for all messages: a query takes from it what it needs.
+    // One object for all messages: a query copies the fields it needs.
     const arrival = new MessageArrival(this, transport);
-    // Over streams a client asks few things twice, and its limits are others.
+    // Over streams clients seldom repeat a query, and the size limits differ.
     const repeated = transport === "udp" ? this.#repeated : undefined;
     return {
       receive: (bytes, length, port, together) => {
@@ -192,7 +192,7 @@ export class DnsListener implements Listener, LateFaults {
     };
   }
 
-  /** Answers a query that came by other ways than a socket: in-process, for tests and tools. */
+  /** Answers a query that came without a socket: in-process, for tests and tools. */
   ask(query: Query): Outcome | Promise<Outcome> {
     return this.#process(query);
   }
@@ -217,7 +217,7 @@ export class DnsListener implements Listener, LateFaults {
     else this.#answer(query, port);
   }
 
-  /** What does not parse as it is may do so once it is mended. */
+  /** Repairs a message that does not parse, and tries again. */
   #receiveIrregular(bytes: Uint8Array, length: number, port: ReplyPort, arrival: Arrival): void {
     const mended = opcodeOf(readU16(bytes, 2)) === Opcode.UPDATE ? undefined : mendMessage(bytes, length);
     const query = mended && Query.read(bytes, mended.length, arrival);
@@ -242,7 +242,10 @@ export class DnsListener implements Listener, LateFaults {
     return query.opcode === Opcode.UPDATE ? this.#update(query) : this.resolve(query);
   }
 
-  /** Most plugins would take an update for a question about the zone's SOA record: those alone see it that know better. */
+  /**
+   * Most plugins would take an update for a query for the zone's SOA record, so only plugins that handle updates see
+   * it.
+   */
   #update(query: Query): Outcome | Promise<Outcome> {
     const chain = this.service.routes.find(query)?.updateChain;
     return chain === undefined ? new Failure(Rcode.NOTIMP) : chain(query);
@@ -259,7 +262,7 @@ export class DnsListener implements Listener, LateFaults {
     if (!(outcome instanceof Promise)) {
       if (outcome.kind !== "stream") this.#send(query, outcome, port, false);
       else {
-        // The transport may use its buffer again from here on.
+        // From here on the transport may reuse its buffer.
         const kept = port.keep();
         query.detach();
         this.#stream(query, outcome, kept);
@@ -283,7 +286,7 @@ export class DnsListener implements Listener, LateFaults {
     return this.#origin;
   }
 
-  /** The chain lets no promise reject. */
+  /** The chain never rejects. */
   panicked(error: unknown): Outcome {
     this.#onError(error);
     return new Failure(Rcode.SERVFAIL);
@@ -305,7 +308,7 @@ export class DnsListener implements Listener, LateFaults {
       } else if (waits) this.#send(waiting.query, outcome, waiting.port, true);
       else if (outcome.kind === "reply") outcome.release();
     } catch (error) {
-      // Who brought the outcome has others to bring.
+      // An error here must not reach the caller, which has other outcomes to deliver.
       this.#onError(error);
     }
     waiting.origin.inFlight.leave();
@@ -323,7 +326,7 @@ export class DnsListener implements Listener, LateFaults {
     });
   }
 
-  /** @param waited whether it is answered in a later turn of the event loop than it came */
+  /** @param waited whether the query is answered in a later event-loop turn than it arrived */
   #send(query: Query, outcome: Exclude<Outcome, ReplyStream>, port: ReplyPort, waited: boolean): void {
     if (outcome.kind === "dropped") {
       this.#finished.ring?.record(query, undefined, 0, waited);
@@ -340,13 +343,15 @@ export class DnsListener implements Listener, LateFaults {
       this.#write(query, reply, port, waited);
       return;
     } catch (error) {
-      // Records that cannot be written (malformed RDATA passed on and decoded, a plugin's rubbish) cost this answer only.
+      // Records that cannot be written (malformed RDATA that was decoded, or a plugin's mistake) cost this answer
+      // only.
       this.#onError(error);
     }
     try {
       this.#write(query, query.reply({ rcode: Rcode.SERVFAIL }), port, waited);
     } catch (error) {
-      // Nor can it be sent: to port 0, say. It may be the answer to a promise, with nobody above to catch this.
+      // The error reply cannot be sent either, for example to port 0. Nothing above would catch this error, as it may
+      // come from a promise.
       this.#onError(error);
       port.drop();
     }

@@ -34,7 +34,7 @@ export const dnsScheme: SchemeServer = {
   },
 };
 
-/** What all transports with framed messages have in common. */
+/** The options of all transports with framed messages. */
 export function streamOptions(place: ListenerPlace): StreamOptions {
   const { clock, budget, counters, settings } = place;
   return {
@@ -52,7 +52,7 @@ export function streamOptions(place: ListenerPlace): StreamOptions {
 
 type StreamOptions = Pick<TcpOptions, "clock" | "budget" | "limits" | "layers" | "onTurnedAway" | "onUnread">;
 
-/** What comes before any protocol: a proxy's greeting, where the configuration in force expects one. */
+/** Layers below any protocol: a PROXY header, if the configuration in force expects one. */
 export function greetingLayers(place: ListenerPlace): readonly StreamLayer[] {
   const { greeting } = place.settings();
   return greeting === undefined ? NO_LAYERS : [greetingLayer(greeting, refused(place))];

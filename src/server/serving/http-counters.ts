@@ -1,4 +1,4 @@
-/** What listeners of HTTP count of clients that do not keep to it. */
+/** Counters of HTTP listeners for clients that violate the protocol. */
 import type { HttpObserver } from "../../transports/http-options.ts";
 import type { ListenerPlace } from "./scheme-server.ts";
 
@@ -6,13 +6,13 @@ export function httpCounters({ metrics, label }: ListenerPlace): HttpObserver {
   const faults = metrics
     .counter({
       name: "portolan_http_faulty_connections_total",
-      help: "Connections ended because of what their client sent: broken frames, headers that are too large, streams reset in quick succession.",
+      help: "Connections closed for protocol violations: broken frames, oversized headers, rapid stream resets.",
       labels: ["server"],
     })
     .slot(label);
   const timeouts = metrics.counter({
     name: "portolan_http_timeouts_total",
-    help: "Requests that were not whole in time, and responses that were not taken in time.",
+    help: "Requests not received in time, and responses not read in time.",
     labels: ["server", "what"],
   });
   const [request, response] = [timeouts.slot(label, "request"), timeouts.slot(label, "response")];

@@ -1,6 +1,6 @@
 /**
- * HTTP listeners of the plugins. A socket outlives a reload that wants it again; which handlers answer changes in one step
- * when the new configuration comes into force, so that no probe meets a closed port.
+ * HTTP listeners of the plugins. A socket outlives a reload that needs it again; its handlers are swapped in one step
+ * when the new configuration comes into force, so no probe meets a closed port.
  */
 import type { IncomingMessage, Server, ServerResponse } from "node:http";
 import { type AddressInfo, Server as NetServer, type Socket } from "node:net";
@@ -28,14 +28,15 @@ export class HttpEndpoints {
     this.#options = options;
   }
 
-  /** A place for the handlers of a configuration that is being made. */
+  /** Collects the handlers of a configuration that is being prepared. */
   prepare(): PreparedHttp {
     return new PreparedHttp(this);
   }
 
   /**
-   * One spelling for all spellings of an address, by which its socket is known: `localhost:P` is `127.0.0.1:P`, and `0.0.0.0:P` is `:P`.
-   * @throws ListenError for a name that is not to be found
+   * The canonical spelling of an address, which identifies its socket: `localhost:P` is `127.0.0.1:P`, and
+   * `0.0.0.0:P` is `:P`.
+   * @throws ListenError for a name that cannot be resolved
    */
   async place(address: string): Promise<string> {
     const { host, port } = splitAddress(address);
@@ -63,7 +64,7 @@ export class HttpEndpoints {
     } = this.#options;
     const maxConnections = Math.min(MAX_HTTP_CONNECTIONS, Math.max(8, Math.floor(descriptors / 16)));
     const openSocket = await tcpSockets();
-    // From all addresses to one, or back: who has the port now lets the new one in until it is known which of them stays.
+    // From all addresses to one, or back: the present listener shares the port until it is known which of them stays.
     const { port } = splitAddress(address);
     const lenders = [...this.#sockets.values()].filter((other) => other.port === port && other.share(true));
     try {
@@ -81,13 +82,14 @@ export class HttpEndpoints {
     }
   }
 
-  /** Puts handlers into force and closes the sockets that none is for. */
+  /** Puts handlers into force and closes the unused sockets. */
   async commit(
     handlers: ReadonlyMap<string, Handlers>,
     identities: ReadonlyMap<string, IdentityHolder>,
   ): Promise<void> {
     for (const [address, socket] of this.#sockets) {
-      // Who asks where nothing is in force any more meant the address that has it now, or gets the last that there was.
+      // A request to a socket without handlers was meant for the listener that has the address now; without one it
+      // gets the last handlers.
       socket.handlers = handlers.get(address) ?? handlersFor(socket, handlers);
       if (handlers.has(address)) socket.identity = identities.get(address);
       socket.inForce = true;
@@ -126,20 +128,20 @@ export class HttpEndpoints {
 }
 
 export interface HttpEndpointOptions {
-  /** Guarded: what its timers throw goes to `onError`. */
+  /** Guarded: errors of its timers go to `onError`. */
   readonly clock: Clock;
   readonly onError: (error: unknown) => void;
   /** Files and sockets that the process may have open; no bound unless given. */
   readonly descriptors?: number;
-  /** Lets other processes onto the same ports. */
+  /** Lets other processes share the same ports. */
   readonly sharesPorts?: boolean | undefined;
-  /** How listening sockets are made; Node's way unless given. */
+  /** Opens listening sockets; Node's own way unless given. */
   readonly tcpSockets?: () => Promise<OpenTcpSocket>;
 }
 
 const NO_HANDLERS: Handlers = new Map();
 
-/** Of the address that took over the port of one that is being given up. */
+/** The handlers of the address that takes over the port of a closing one. */
 function handlersFor({ port }: HttpSocket, handlers: ReadonlyMap<string, Handlers>): Handlers {
   for (const [address, found] of handlers) if (splitAddress(address).port === port) return found;
   return NO_HANDLERS;
@@ -166,7 +168,8 @@ export class PreparedHttp implements HttpService {
     if (identity !== undefined) this.#identities.set(place, identity);
     const handlers = this.#handlers.get(place) ?? new Map<string, HttpHandler>();
     this.#handlers.set(place, handlers.set(path, handler));
-    // No configuration in force answers there yet: /health is up before DNS is (docs/spec/coredns-behaviour.md#starting).
+    // No configuration in force answers there yet: /health is up before DNS is
+    // (docs/spec/coredns-behaviour.md#starting).
     if (!socket.inForce) {
       socket.handlers = handlers;
       socket.identity = this.#identities.get(place);
@@ -181,11 +184,11 @@ export class PreparedHttp implements HttpService {
 
 /** Milliseconds that a connection may be idle between requests, as in CoreDNS. */
 const KEEP_ALIVE = 5_000;
-/** Milliseconds in which a request has to arrive: whoever opens connections and says nothing does not keep probes out for longer. */
+/** Milliseconds in which a request has to arrive: a silent client must not keep probes out for longer. */
 const REQUEST_TIMEOUT = 1_000;
-/** Milliseconds for a handshake of TLS, which costs a busy server some of them. */
+/** Milliseconds for a TLS handshake, which takes a busy server longer. */
 const HANDSHAKE_TIMEOUT = 3_000;
-/** Past these the one that has been idle for the longest goes for a new one. */
+/** Above this number a new connection replaces the one that has been idle for the longest. */
 const MAX_HTTP_CONNECTIONS = 256;
 
 interface HttpSocketOptions {
@@ -200,10 +203,11 @@ class HttpSocket {
   handlers: Handlers = NO_HANDLERS;
   /** For HTTPS; new connections are encrypted with it. */
   identity: IdentityHolder | undefined;
-  /** Each connection ends with its next response. */
+  /** Connections accepted so far. */
   #accepted = 0;
+  /** Each connection ends with its next response. */
   #isFading = false;
-  /** False while only a configuration that is being made wants it. */
+  /** False while only a configuration that is being prepared uses it. */
   inForce = false;
   readonly #server: Server;
   readonly #socket: TcpSocket | undefined;
@@ -226,7 +230,7 @@ class HttpSocket {
     this.#socket = socket;
     this.#onError = onError;
     this.#budget = new ConnectionBudget({ maxConnections });
-    // Who speaks HTTP on a connection: it is told of those that are ready for it.
+    // The HTTP server's own listener, called with connections that are ready for HTTP.
     const [begin] = server.listeners("connection");
     server.removeAllListeners("connection");
     server.on("connection", (accepted: Socket) => {
@@ -244,7 +248,7 @@ class HttpSocket {
     server.on("error", onError);
   }
 
-  /** @param beside sockets on the same port that let others in */
+  /** @param beside sockets on the same port that share it */
   static open(
     address: string,
     openSocket: OpenTcpSocket,
@@ -274,7 +278,7 @@ class HttpSocket {
     });
   }
 
-  /** Lets another of our sockets onto the port, or no more. */
+  /** Starts or stops sharing the port with another of our sockets. */
   share(on: boolean): boolean {
     return this.#server.listening && this.#socket?.share(on) === true;
   }
@@ -300,16 +304,16 @@ class HttpSocket {
     });
   }
 
-  /** Takes no new connections; a request that is on its way is answered. */
+  /** Takes no new connections; pending requests are answered. */
   async fadeOut(): Promise<void> {
     if (this.#server.listening) this.#socket?.holdBack();
     await untilAccepted(() => this.#accepted);
-    // Not the server's own `close`: it hangs up on idle connections, of which one may have a request on its way.
+    // The server's own `close` would hang up on idle connections, which may have a request on its way.
     this.#isFading = true;
     NetServer.prototype.close.call(this.#server);
     this.#clock.after(REQUEST_TIMEOUT, () => {
       this.#server.closeAllConnections();
-      // It stops looking for connections that are too slow.
+      // Stops the check for slow connections.
       this.#server.close();
     });
   }
@@ -341,7 +345,7 @@ class HttpSocket {
 
 class HttpConnection implements BudgetedConnection {
   budgetPlace: ListPlace<BudgetedConnection> | undefined;
-  /** Their number is their bound. */
+  /** The number of sockets bounds them. */
   readonly octets = 0;
   awaitsAnswers = false;
   readonly #socket: Socket;
@@ -368,7 +372,7 @@ function splitAddress(address: string): { host: string; port: number } {
   return { host, port: Number(address.slice(separator + 1)) };
 }
 
-/** The address of a name: one of IPv4 where it has both, as Go has it. */
+/** The address of a name: the IPv4 one if it has both, as in Go. */
 async function lookUp(host: string, port: number): Promise<string> {
   const { lookup } = await import("node:dns/promises");
   try {

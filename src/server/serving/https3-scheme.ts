@@ -3,9 +3,9 @@ import { listenDoh3 } from "../../transports/quic/doh3.ts";
 import { followingSettings, MAX_QUIC_CONNECTIONS, octetLimits, quicOptions } from "./quic-scheme.ts";
 import type { SchemeServer } from "./scheme-server.ts";
 
-/** OpenSSL lets no client have more. */
+/** The most that OpenSSL grants a client. */
 const MAX_STREAMS = 100;
-/** As many queries as may wait on a listener. */
+/** The same number as the pending queries of a listener. */
 const MAX_REQUESTS = 10_000;
 
 export const https3Scheme: SchemeServer = {

@@ -1,4 +1,4 @@
-/** Queries that wait for something, of one configuration. */
+/** Pending queries of one configuration. */
 export class InFlight {
   #count = 0;
   #idle: (() => void) | undefined;
@@ -16,7 +16,7 @@ export class InFlight {
     if (this.#count === 0) this.#idle?.();
   }
 
-  /** Resolves once nothing waits any more. */
+  /** Resolves when no query is pending. */
   drained(): Promise<void> {
     if (this.#count === 0) return Promise.resolve();
     return new Promise((resolve) => {

@@ -1,4 +1,4 @@
-/** What listeners and their sockets count. */
+/** Counters of listeners and their sockets. */
 import type { CounterSlot } from "../../lib/metrics/metric-slots.ts";
 import type { MetricsRegistry } from "../../lib/metrics/metrics.ts";
 import type { ListenerCounters } from "./dns-listener.ts";
@@ -13,7 +13,7 @@ export function listenerCounters(metrics: MetricsRegistry, label: string): Liste
   });
   const irregular = metrics.counter({
     name: "portolan_dns_irregular_queries_total",
-    help: "Queries answered although octets follow their last record, or fewer records than their header claims.",
+    help: "Queries answered despite trailing octets or fewer records than their header claims.",
     labels: ["server"],
   });
   return {
@@ -27,12 +27,12 @@ export function listenerCounters(metrics: MetricsRegistry, label: string): Liste
 export function transportCounters(metrics: MetricsRegistry, label: string): TransportCounters {
   const cutOff = metrics.counter({
     name: "portolan_dns_cut_datagrams_total",
-    help: "Datagrams longer than the 4096 octets that there is room for; the rest is not read.",
+    help: "Datagrams over 4096 octets; the excess is discarded.",
     labels: ["server"],
   });
   const ungreeted = metrics.counter({
     name: "portolan_dns_refused_greetings_total",
-    help: "Connections and datagrams turned away because the header of the PROXY protocol is malformed, missing or not allowed.",
+    help: "Connections and datagrams refused because their PROXY protocol header is malformed, missing or not allowed.",
     labels: ["server"],
   });
   return {
@@ -56,7 +56,7 @@ function ignored(metrics: MetricsRegistry, label: string): CounterSlot {
 function shed(metrics: MetricsRegistry, label: string, reason: string): CounterSlot {
   const family = metrics.counter({
     name: "portolan_dns_shed_total",
-    help: "What was turned away or given up to stay within bounds: queries (reason waiting), connections because too many were open (connection) or because their clients did not read, or did not end a long message, when there was no room for more (unread).",
+    help: "Load shed to stay within bounds: pending queries dropped (reason waiting), connections closed because too many were open (connection), or because their clients left replies unread or messages incomplete (unread).",
     labels: ["server", "reason"],
   });
   return family.slot(label, reason);

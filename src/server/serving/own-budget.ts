@@ -2,27 +2,27 @@
 import { ConnectionBudget } from "../../transports/connection-budget.ts";
 import type { ListenerPlace } from "./scheme-server.ts";
 
-/** Connections of one listener have a bound of their own, within that of the process. */
+/** Bounds the connections of one listener, within the bound of the process. */
 export class OwnBudget {
   readonly #place: ListenerPlace;
   readonly #most: () => number;
   readonly #budget: ConnectionBudget;
 
-  /** @param most connections; 0 for no bound of its own */
+  /** @param most connections; 0 for no own bound */
   constructor(place: ListenerPlace, most: () => number) {
     this.#place = place;
     this.#most = most;
     this.#budget = new ConnectionBudget({}, place.budget);
   }
 
-  /** Its own bound, where there are as many connections as that; `undefined` where it is the process that has no room. */
+  /** The listener's own bound if that was reached; `undefined` if the process has no room. */
   get reached(): number | undefined {
     const { connections, limits } = this.#budget;
     const isOwn = limits.maxConnections < this.#place.budget.limits.maxConnections;
     return isOwn && connections >= limits.maxConnections ? limits.maxConnections : undefined;
   }
 
-  /** Within the settings in force: to be called now and then, as a reload may change them. */
+  /** Applies the settings in force. Call it regularly, as a reload may change them. */
   refreshed(): ConnectionBudget {
     const ofProcess = this.#place.budget.limits;
     const most = this.#most();

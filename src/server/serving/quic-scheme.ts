@@ -7,7 +7,10 @@ import type { QuicLimits } from "../../transports/quic/thread-protocol.ts";
 import type { Transport } from "../../transports/transport.ts";
 import type { ListenerPlace, SchemeServer } from "./scheme-server.ts";
 
-/** Connections of a listener where the configuration names no bound: OpenSSL takes some 100 KB for each. */
+/**
+ * Connections of a listener unless the configuration sets a bound: a QUIC connection takes far more memory than one
+ * over TCP.
+ */
 export const MAX_QUIC_CONNECTIONS = 4_096;
 
 export const quicScheme: SchemeServer = {
@@ -39,19 +42,19 @@ export const quicScheme: SchemeServer = {
   },
 };
 
-/** A listener has a thread of its own, which takes no part in the budget of the others: it has half of that for itself. */
+/** A listener has a thread of its own that does not share the budget of the others: it gets half of it for itself. */
 export function octetLimits({ budget }: ListenerPlace): Pick<QuicLimits, "maxHeld" | "maxUnsent"> {
   const half = Math.floor(budget.limits.maxUnsentOfAll / 2);
   return { maxHeld: half, maxUnsent: half };
 }
 
-/** What listeners of all protocols over QUIC have in common. */
+/** The options of all protocols over QUIC. */
 export function quicOptions(place: ListenerPlace): QuicOptions {
   const { label, clock, counters, metrics, settings, onError } = place;
   const failed = metrics
     .counter({
       name: "portolan_quic_failed_handshakes_total",
-      help: "QUIC connections that ended before their handshake was done: refused, given up by the client, or out of time.",
+      help: "QUIC connections that ended during the handshake: refused, abandoned by the client, or timed out.",
       labels: ["server"],
     })
     .slot(label);
@@ -72,7 +75,7 @@ type QuicOptions = Pick<QuicListenOptions, "clock" | "identity" | "onKeys" | "on
   readonly counters: Omit<QuicListenOptions["counters"], "protocolError">;
 };
 
-/** Tells the thread of a listener what its connections would ask for, had they not a thread of their own. */
+/** Forwards settings that may change to the thread of a listener, which cannot read them itself. */
 export function followingSettings(transport: QuicTransport, { settings }: ListenerPlace): Transport {
   const follow = (): (() => void) | undefined =>
     settings().identity?.onChange(() => transport.identityChanged());
@@ -101,7 +104,7 @@ function identityOf(identity: ServerIdentity | undefined): QuicIdentity | undefi
   };
 }
 
-/** Identities are read from files, as one text a part. */
+/** Identities are read from files; each part is one text. */
 function pemOf(part: unknown): string {
   if (typeof part === "string") return part;
   if (part instanceof Uint8Array) return Buffer.from(part).toString();

@@ -1,16 +1,19 @@
-/** Answers that one listener remembers at the most, to give them again. */
+/** The most answers that one listener remembers for repetition. */
 export const SLOTS = 4_096;
 /** A head, the query without its id, and the reply. */
 export const SLOT_OCTETS = 320;
 const TABLE_OCTETS = SLOTS * (SLOT_OCTETS + 2 * 4);
-/** Listeners that may have so much. A Corefile has few that are asked much. */
+/** Listeners that may have a table. Only a few listeners of a Corefile are busy. */
 const MOST_TABLES = 8;
 
-/** Memory for answers that are given again, of the listeners of one thread: those that come too late have all queries go through the chain. */
+/**
+ * Memory for repeated answers, shared by the listeners of one thread. Listeners above the bound send all queries
+ * through the chain.
+ */
 export class RepeatRoom {
   #taken = 0;
 
-  /** Octets at the most: memory that nothing was written to is none. */
+  /** An upper limit in bytes: pages that were never written take no memory. */
   get octets(): number {
     return this.#taken * TABLE_OCTETS;
   }
@@ -18,7 +21,7 @@ export class RepeatRoom {
   take(): SharedArrayBuffer | undefined {
     if (this.#taken === MOST_TABLES) return undefined;
     this.#taken++;
-    // Shared memory, which nobody else has: V8 takes other buffers for a heap that has grown.
+    // Shared memory that is not shared: V8 counts other buffers towards the growth of its heap.
     return new SharedArrayBuffer(TABLE_OCTETS);
   }
 

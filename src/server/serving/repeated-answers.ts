@@ -1,11 +1,13 @@
 /**
- * Answers that were given a moment ago, with the queries to which they were given. A query of the same octets gets the same answer without being read, and
- * without any plugin: a hit costs a third of what it costs through the chain. Most queries of a cluster are such repetitions.
+ * Recent answers, with the queries that they answered. A query of the same octets gets the same answer without being
+ * parsed, and without any plugin. This is far cheaper than the chain, and most queries of a cluster are repetitions.
  *
- * What may be given again, and for how long, the plugin says that answered (`plugin/query/repetition.ts`): the number on which the answer rests is compared each
- * time, so nothing is given that the plugin would not give. All others look at each answer, or hear of it later, or keep answers from being remembered.
+ * The plugin that answered decides which answers may be repeated, and for how long (`plugin/query/repetition.ts`). The
+ * version of its data is compared each time, so every repeated answer is one that the plugin would give. The other
+ * plugins review each answer, are informed of it later, or prevent it from being remembered.
  *
- * Memory is bounded (`repeat-room.ts`). A stranger who asks for many names makes others forgotten, which then take the way through the chain.
+ * Memory is bounded (`repeat-room.ts`). A client that queries many names evicts other answers, which then take the way
+ * through the chain.
  */
 import { RunField } from "../../dns/address-runs.ts";
 import type { EncodedSections } from "../../dns/encoded-sections.ts";
@@ -20,7 +22,7 @@ import { RepeatRoom, SLOT_OCTETS, SLOTS } from "./repeat-room.ts";
 import { shuffleRun, writeReply } from "./reply-writer.ts";
 import type { RouteTable } from "./route-table.ts";
 
-/** A question has a place in one of so many sets. */
+/** Each hash has one set with this many slots. */
 const WAYS = 4;
 const SETS = SLOTS / WAYS;
 const SLOT_WORDS = SLOT_OCTETS / 4;
@@ -29,21 +31,21 @@ const SLOT_WORDS = SLOT_OCTETS / 4;
 const Head = {
   /** Milliseconds of `Clock.now()`, as a float of two words. */
   UNTIL: 0,
-  /** Octets of the query; above them those of the reply. */
+  /** Octets of the query; in the upper half those of the reply. */
   SIZES: 2,
   /** See `AnswerBasis`. */
   PLACE: 3,
   VALUE: 4,
   EPOCH: 5,
-  /** Number of the {@link Origin}; above it the rcode. */
+  /** Number of the {@link Origin}; in the upper half the rcode. */
   ORIGIN: 6,
   /** 4 or 6, of the clients' addresses. */
   FAMILY: 7,
-  /** How often it was given again since somebody was told. */
+  /** How often the answer was repeated since the plugins were last informed. */
   TIMES: 8,
-  /** 1 where it stands in the list of those that are to be told of. */
+  /** 1 if the slot is in the list of those to report. */
   LISTED: 9,
-  /** Addresses that change places each time, 0 for none: see {@link Run}. */
+  /** Addresses that are shuffled each time, 0 for none: see {@link Run}. */
   RUN: 10,
 } as const;
 
@@ -56,18 +58,21 @@ const HEAD_WORDS = 12;
 const HEAD_OCTETS = 4 * HEAD_WORDS;
 const ROOM = Math.min(SLOT_OCTETS - HEAD_OCTETS, REPEATED_OCTETS);
 const HEADER_OCTETS = 12;
-/** Milliseconds for which an answer is given again without asking anybody anew, and within which plugins hear of it. */
+/** Milliseconds for which an answer is repeated without the chain, and within which plugins are informed. */
 const LONGEST = 1_000;
-/** Answers of which plugins are told in one turn of the event loop: a microsecond or two each. */
+/** Answers that are reported to plugins in one event-loop turn. */
 const TOLD_IN_TURN = 256;
-/** Plugins that answer, times the witnesses in front of them, in one configuration. */
+/** Answering plugins, times the sets of witnesses in front of them, in one configuration. */
 const MAX_ORIGINS = 64;
 const ORIGIN_BITS = 0xff;
 const RCODE_SHIFT = 8;
-/** An answer is marked as asked for at the first and each eighth time again in a second: often enough to stay, and marks are far in memory. */
+/**
+ * An answer's entry is marked as used at the first and each eighth repetition in a second: often enough to stay
+ * cached, and a mark is a cache miss of the processor.
+ */
 const MARKED_TIMES = 0x7;
 const HASH_PRIME = 0x9e3779b1;
-/** Of an empty slot, and of a query that is not remembered in any case. No other one has it. */
+/** The hash of an empty slot, and of a query that is never remembered. No other query has it. */
 const NO_HASH = 0;
 const NOWHERE = -1;
 /** The id, in the first word of a message as the machine has it. */
@@ -76,12 +81,12 @@ const ID_BITS = IS_LITTLE_ENDIAN ? 0xffff : 0xffff0000 | 0;
 
 const RCODE_NXDOMAIN = 3;
 
-/** What answers of one plugin on one way to it have in common. */
+/** Shared by the answers of one plugin that have the same witnesses. */
 interface Origin {
   readonly source: AnswerSource;
   readonly numbers: Int32Array;
   readonly witnesses: readonly AnswerWitness[];
-  /** Those of them who measure time. */
+  /** The witnesses that measure time. */
   readonly timed: readonly TimedWitness[];
   readonly plugin: string;
 }
@@ -90,13 +95,13 @@ type TimedWitness = Required<AnswerWitness>;
 
 export interface RepeatedAnswersOptions {
   readonly listener: Listener;
-  /** The way on which queries come. All of them have the same limits. */
+  /** The transport of the queries. All of them have the same limits. */
   readonly transport: TransportName;
   readonly clock: Clock;
-  /** 32 bits that nobody can guess. */
+  /** 32 bits that an attacker cannot guess. */
   readonly seed: number;
   readonly stream: Pick<QueryStream, "ring">;
-  /** What it shares with other listeners. */
+  /** Shared with the other listeners. */
   readonly room?: RepeatRoom | undefined;
 }
 
@@ -108,25 +113,25 @@ export class RepeatedAnswers {
   readonly #stream: Pick<QueryStream, "ring">;
   readonly #room: RepeatRoom;
   readonly #origins: Origin[] = [];
-  /** Heads of the slots of which somebody is to be told. */
+  /** Slots with repetitions to report. */
   readonly #listed = new Int32Array(SLOTS);
   #listedCount = 0;
-  /** The hashes of what is in the slots. */
+  /** The hash of each slot. */
   #tags: Int32Array = NO_WORDS;
-  /** Hashes of questions that were answered and not remembered, the last one of each set first. */
+  /** Hashes of queries that were answered and not remembered, the latest of each set first. */
   #seen: Int32Array = NO_WORDS;
   #words: Int32Array = NO_WORDS;
   #floats: Float64Array = NO_FLOATS;
   #octets: Uint8Array = NO_OCTETS;
   #isReleased = false;
-  /** Of the message that came last: where it is, and its hash. */
+  /** The latest message: its place and its hash. */
   #lastWords: Int32Array = NO_WORDS;
   #lastAt = 0;
   #lastHash = NO_HASH;
-  /** Of addresses that change places. Nobody has to guess it: the order says nothing. */
+  /** The state of the shuffle. It need not be secret: the order reveals nothing. */
   #shuffling: number;
   #timer: Timer | undefined;
-  /** Where a reply is written once more, to be remembered. */
+  /** A second copy of a reply, to be remembered. */
   readonly #page = { octets: NO_OCTETS, buffer: (size: number): Uint8Array => this.#pageOf(size) };
 
   constructor({ listener, transport, clock, seed, stream, room }: RepeatedAnswersOptions) {
@@ -140,7 +145,7 @@ export class RepeatedAnswers {
   }
 
   /**
-   * Answers a query, if the same one was answered a moment ago: see `MessageReceiver.repeat`.
+   * Answers a query, if the same one was answered recently: see `MessageReceiver.repeat`.
    * @param now when it arrived
    */
   answer(message: Int32Array, at: number, length: number, family: 4 | 6, now: number): number {
@@ -171,12 +176,12 @@ export class RepeatedAnswers {
     return size;
   }
 
-  /** The message that came last comes to no more than this. */
+  /** Drops the latest message, so that its answer is not remembered. */
   forgetLast(): void {
     this.#lastHash = NO_HASH;
   }
 
-  /** Where the answer to such a query is, good or not. */
+  /** The slot of a query, whether its answer is still valid or not. */
   #find(hash: number, message: Int32Array, at: number, length: number): number {
     const tags = this.#tags;
     const first = (hash & (SETS - 1)) * WAYS;
@@ -209,7 +214,7 @@ export class RepeatedAnswers {
     for (let index = 0; index < timed.length; index++) timed[index]?.answeredAt(now, this.#listener);
   }
 
-  /** Where it lies: a random order of a random order is one, too. */
+  /** Shuffles in place: shuffling a random order again gives a random order. */
   #shuffle(start: number, run: number): void {
     this.#shuffling = shuffleRun(
       this.#octets,
@@ -221,7 +226,7 @@ export class RepeatedAnswers {
     );
   }
 
-  /** Over the query, of which the id stays. */
+  /** Writes over the query, and keeps its id. */
   #write(from: number, size: number, message: Int32Array, at: number): void {
     const words = this.#words;
     message[at] = ((words[from] as number) & ~ID_BITS) | ((message[at] as number) & ID_BITS);
@@ -230,8 +235,8 @@ export class RepeatedAnswers {
   }
 
   /**
-   * Remembers the answer to the query that {@link answer} was given last, where it is not the first time that it comes: what is asked for once is not worth it.
-   * The message and the reply's records are still there.
+   * Remembers the answer to the latest query of {@link answer}, unless it is the first of its kind: a query that
+   * comes once is not worth a slot. The message and the reply's records are still there.
    */
   note(query: Query, reply: Reply, routes: RouteTable): void {
     const { basis, plugin } = reply;
@@ -246,7 +251,7 @@ export class RepeatedAnswers {
     const witnesses = routes.find(query)?.witnesses;
     if (witnesses === undefined) return;
     const size = writeReply(query, reply, this.#page);
-    // What was cut off would be counted as whole.
+    // A truncated reply would be counted with its full size.
     if (size !== reply.size) return;
     const origin = this.#originOf(basis, witnesses, plugin) | (reply.rcode << RCODE_SHIFT);
     const head = known === NOWHERE ? this.#claimSlot(hash) : known;
@@ -269,14 +274,14 @@ export class RepeatedAnswers {
     this.#octets.set(this.#page.octets.subarray(0, size), 4 * head + answerStart);
   }
 
-  /** Tells plugins of all that was given again. */
+  /** Reports all repetitions to the plugins. */
   tell(): void {
     this.#timer?.cancel();
     this.#timer = undefined;
     while (this.#listedCount > 0) this.#tellOne();
   }
 
-  /** In portions, each in a turn of its own. */
+  /** Reports in portions, each in a turn of its own. */
   readonly #tellLater = (): void => {
     this.#timer = undefined;
     for (let told = 0; told < TOLD_IN_TURN && this.#listedCount > 0; told++) this.#tellOne();
@@ -289,7 +294,7 @@ export class RepeatedAnswers {
     this.#tell(head);
   }
 
-  /** Tells of everything, and gives the memory back: the listener is about to close. Nothing is given again from then on. */
+  /** Reports everything and frees the memory, because the listener is about to close. Repeats nothing from then on. */
   release(): void {
     this.clear();
     if (this.#words.length > 0) this.#room.giveBack();
@@ -301,7 +306,7 @@ export class RepeatedAnswers {
     this.#seen = NO_WORDS;
   }
 
-  /** Tells of everything, and forgets it: other plugins answer from now on. */
+  /** Reports everything and drops the answers: other plugins answer from now on. */
   clear(): void {
     this.tell();
     this.#tags.fill(NO_HASH);
@@ -338,7 +343,7 @@ export class RepeatedAnswers {
     };
   }
 
-  /** Whether a question of the same hash was there lately; from now on it was. */
+  /** Whether a query of the same hash came recently. Records the hash. */
   #wasSeen(hash: number): boolean {
     const seen = this.#seen;
     const first = (hash & (SETS - 1)) * WAYS;
@@ -348,7 +353,7 @@ export class RepeatedAnswers {
     return false;
   }
 
-  /** The slot of a set whose answer is over first. What was given again out of it, somebody is told of. */
+  /** The slot of a set whose answer expires first. Its repetitions are reported. */
   #claimSlot(hash: number): number {
     const tags = this.#tags;
     const first = (hash & (SETS - 1)) * WAYS;
@@ -401,7 +406,7 @@ export class RepeatedAnswers {
   }
 }
 
-/** The one run of addresses that an answer has. It is shorter than {@link ROOM}. */
+/** The only run of addresses of an answer, if it is shorter than {@link ROOM}. */
 function runOf({ runTable }: EncodedSections): number {
   const number = (field: number) => runTable[field] ?? 0;
   return (
@@ -422,7 +427,7 @@ function mayBeRepeated(query: Query, reply: Reply): boolean {
   return reply.rcode === 0 || reply.rcode === RCODE_NXDOMAIN;
 }
 
-/** Of all octets but those of the id. Each step turns the bits, as a product carries them only upwards. */
+/** Hashes all octets except the id. Each step rotates the bits, as a product carries them only upwards. */
 function hashOf(message: Int32Array, at: number, length: number, seed: number): number {
   const last = at + (length >> 2);
   let hash = Math.imul(seed ^ length ^ ((message[at] as number) & ~ID_BITS), HASH_PRIME);
@@ -437,7 +442,7 @@ function hashOf(message: Int32Array, at: number, length: number, seed: number): 
   return hash === NO_HASH ? 1 : hash;
 }
 
-/** Which bits of the word behind the whole ones belong to the message. */
+/** The mask of the message's octets in its last, incomplete word. */
 function restBits(length: number): number {
   const rest = 8 * (length & 3);
   const low = (1 << (IS_LITTLE_ENDIAN ? rest : 32 - rest)) - 1;

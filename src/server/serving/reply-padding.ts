@@ -1,6 +1,6 @@
 /**
- * Padding of replies on encrypted transports, so that their length says little of what is in them (RFC 7830). Who asks with padding gets replies of
- * a multiple of 468 octets (RFC 8467 section 4.1).
+ * Pads replies on encrypted transports, so that their length reveals little (RFC 7830). Clients that send padding get
+ * replies of a multiple of 468 octets (RFC 8467 section 4.1).
  */
 import { EdnsOptionCode } from "../../dns/edns.ts";
 import { readU16, writeU16 } from "../../dns/octets.ts";
@@ -11,7 +11,9 @@ const OPTION_HEAD = 4;
 /** From OPT's first octet to the length of its options. */
 const OPTIONS_LENGTH_AT = 9;
 
-/** Whether the client sent padding over a transport that hides what it pads. On plain ones it would only make replies longer. */
+/**
+ * Whether the client sent padding over an encrypted transport. On plain ones padding would only make replies longer.
+ */
 export function isPadded(query: Query): boolean {
   const { transport } = query;
   if (transport === "udp" || transport === "tcp" || !query.hasEdns) return false;
@@ -24,7 +26,7 @@ export function isPadded(query: Query): boolean {
  * @param opt where OPT begins
  * @param length of the message without padding
  * @param limit octets that the message may have
- * @returns the length with padding; without where there is no room for the option
+ * @returns the new length; the old one if the option does not fit
  */
 export function writePadding(out: Uint8Array, opt: number, length: number, limit: number): number {
   const least = length + OPTION_HEAD;

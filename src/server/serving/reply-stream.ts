@@ -1,4 +1,7 @@
-/** Sends an answer of many messages: as fast as the client takes them, and never more than one in a turn of the event loop. */
+/**
+ * Sends an answer of many messages: as fast as the client reads, and at most one message in each turn of the event
+ * loop.
+ */
 import { Flag } from "../../dns/numbers.ts";
 import type { Outcome, ReplyStream } from "../../plugin/query/outcome.ts";
 import type { Query } from "../../plugin/query/query.ts";
@@ -8,9 +11,9 @@ import { writeReply } from "./reply-writer.ts";
 import type { StreamTurns } from "./stream-turns.ts";
 
 /**
- * @param turns of all streams
- * @param port kept; it is settled when the promise resolves
- * @returns what went wrong in making the messages, `undefined` otherwise. Never rejects.
+ * @param turns shared by all streams
+ * @param port kept until the promise resolves
+ * @returns the error of a message, if any. Never rejects.
  */
 export async function sendStream(
   query: Query,
@@ -41,7 +44,7 @@ async function sendAll(
     return parts.sendPart(length) ? "more" : "full";
   };
   try {
-    // The first at once: what is to be sent may change as soon as nobody is seen to read it.
+    // The first message is made at once: its data may be replaced as soon as the stream does not hold it.
     for (let made = await makeOne(); made !== "end"; made = await turns.run(makeOne)) {
       if (made === "full") await parts.drained();
     }
@@ -54,7 +57,7 @@ async function sendAll(
   return undefined;
 }
 
-/** The reply that shows what an outcome is, where only one can be shown; `undefined` where none was made. */
+/** The reply that represents an outcome where only one can be shown; `undefined` if there is none. */
 export async function firstReply(outcome: Outcome): Promise<Reply | undefined> {
   if (outcome.kind === "reply") return outcome;
   if (outcome.kind !== "stream") return undefined;
@@ -87,15 +90,15 @@ function count(stream: ReplyStream, { flags }: Reply, length: number): void {
   stream.flags = flags;
 }
 
-/** A message could not be made: the maker has nothing to say about what that leaves open. */
+/** A message could not be made: closes its maker, and keeps the first error. */
 async function broken(stream: ReplyStream, error: unknown): Promise<unknown> {
   await endStream(stream);
   return error;
 }
 
 /**
- * Lets the maker of the messages close what it holds open.
- * @returns what went wrong in that. Never rejects.
+ * Lets the maker of the messages release its resources.
+ * @returns its error, if any. Never rejects.
  */
 export async function endStream(stream: ReplyStream): Promise<unknown> {
   try {

@@ -1,6 +1,7 @@
 /**
- * The last step of every answer: header and question of the client, the records, OPT, all within what the client takes
- * (docs/spec/coredns-behaviour.md#replies). The client's own question is repeated whatever plugins made of it on the way.
+ * The last step of every answer: the client's header and question, the records and OPT, within the client's size
+ * limit (docs/spec/coredns-behaviour.md#replies). The client's own question is repeated, whatever plugins changed on
+ * the way.
  */
 
 import { RUN_NUMBERS, RunField } from "../../dns/address-runs.ts";
@@ -21,7 +22,7 @@ import { isPadded, PADDING_BLOCK, writePadding } from "./reply-padding.ts";
 const MAX_STREAM_OCTETS = 0xffff;
 const COPIED_FROM_REPLY = Flag.AA | Flag.TC | Flag.RA | Flag.AD;
 
-/** Lends the buffer that a reply is written into. */
+/** Provides the buffer that a reply is written into. */
 export interface ReplyBuffers {
   /** At least `size` octets. */
   buffer(size: number): Uint8Array;
@@ -83,7 +84,7 @@ function roomOf(seals: readonly MessageSeal[]): number {
   return room;
 }
 
-/** What was added last comes first: the plugin nearest to the client sees what is sent. */
+/** The last seal first: the plugin nearest to the client sees the message as it is sent. */
 function seal(seals: readonly MessageSeal[], out: Uint8Array, written: number): number {
   let length = written;
   for (let index = seals.length - 1; index >= 0; index--) length = seals[index]?.seal(out, length) ?? length;
@@ -95,11 +96,11 @@ function sizeLimit(query: Query): number {
   return Math.max(512, Math.min(query.udpSize, query.replyLimit, MAX_DATAGRAM_OCTETS));
 }
 
-/** What does not fit may do so once its names are compressed: not every upstream compresses them. */
+/** A reply that is too long may fit once its names are compressed: not every upstream compresses them. */
 function shortened(whole: EncodedSections, query: Query, limit: number): EncodedSections {
   const { bytes, question, questionEnd } = query;
   const fitting = recordsThatFit(whole, limit);
-  // If compression gains nothing up to the first record that is left out, it has no room either way.
+  // If compression gains nothing up to the first record that is left out, that record does not fit compressed either.
   if (!isCompressible(whole, bytes, Math.min(fitting + 1, whole.count))) return whole;
   try {
     const shorter = compressed(whole, question, bytes.subarray(12, questionEnd), limit);
@@ -110,14 +111,14 @@ function shortened(whole: EncodedSections, query: Query, limit: number): Encoded
   }
 }
 
-/** Records are kept in order while they fit; what follows the first that does not is left out. */
+/** Keeps records in order while they fit, and drops the first that does not with all that follow. */
 function recordsThatFit(sections: EncodedSections, limit: number): number {
   let shown = sections.count;
   while (shown > 0 && (sections.recordStarts[shown] ?? 0) > limit) shown--;
   return shown;
 }
 
-/** A short reply is copied quicker octet by octet than by a call into the engine. */
+/** Below this size a loop copies faster than a call into the engine. */
 const SHORT_COPY = 128;
 
 function copySections(sections: EncodedSections, start: number, end: number, out: Uint8Array): void {
@@ -126,7 +127,7 @@ function copySections(sections: EncodedSections, start: number, end: number, out
   else for (let at = start; at < end; at++) out[at] = octetAt(bytes, at);
 }
 
-/** Puts the addresses of each RRset in random order: two change places every other time, more are shuffled evenly. */
+/** Shuffles the addresses of each RRset. */
 function shuffleAddresses(sections: EncodedSections, end: number, out: Uint8Array, seed: number): void {
   let state = seed | 0;
   const { runTable: runs, runCount } = sections;
@@ -134,16 +135,16 @@ function shuffleAddresses(sections: EncodedSections, end: number, out: Uint8Arra
     const first = runs[run + RunField.FIRST] ?? 0;
     const stride = runs[run + RunField.STRIDE] ?? 0;
     const size = runs[run + RunField.SIZE] ?? 0;
-    // Of a run cut off by truncation only the part that is sent may be touched.
+    // Only the part of a run that survives truncation may be shuffled.
     const count = Math.min(runs[run + RunField.COUNT] ?? 0, Math.floor((end - first - size) / stride) + 1);
     state = shuffleRun(out, first, stride, size, count, state);
   }
 }
 
 /**
- * Puts pieces of octets in random order, all of which are as likely as each other.
+ * Shuffles pieces of octets; all orders are equally likely.
  * @param seed not 0
- * @returns the seed for the next ones
+ * @returns the seed for the next run
  */
 export function shuffleRun(
   out: Uint8Array,
@@ -174,8 +175,8 @@ function swapOctets(bytes: Uint8Array, left: number, right: number, size: number
 }
 
 /**
- * A plugin's options, else those of the client that come back. None where they alone are more than the client takes: who asks
- * with a kilobyte of padding and room for 512 octets gets neither back.
+ * The plugin's options, else the echoed options of the client. No options if they alone exceed the client's limit: a
+ * query with a kilobyte of padding and room for 512 octets gets none back.
  */
 function optionsFor(query: Query, reply: Reply, limit: number, pads: boolean): readonly EdnsOption[] {
   const all = reply.edns?.options ?? echoedOptions(query);
@@ -192,7 +193,7 @@ function optLength(query: Query, options: readonly EdnsOption[]): number {
   return query.hasEdns ? OPT_FIXED_OCTETS + optionsLength(options) : 0;
 }
 
-/** The rcode of the header. One above 15 has no room there: without OPT its lower bits would be those of another one. */
+/** The rcode of the header. A code above 15 needs OPT: without it, its lower bits would be another code. */
 function headerRcode(query: Query, { rcode }: Reply): number {
   return rcode > 0xf && !query.hasEdns ? Rcode.SERVFAIL : rcode & 0xf;
 }
@@ -205,7 +206,7 @@ function writeOpt(
   start: number,
 ): number {
   const own = reply.edns;
-  // As CoreDNS does: who is told a size by `bufsize` learns of it.
+  // As in CoreDNS, the client sees the size that `bufsize` set.
   const udpSize = Math.min(readU16(query.bytes, query.optOffset + 2), query.replyLimit);
   out[start] = 0;
   writeU16(out, start + 1, RecordType.OPT);

@@ -41,7 +41,7 @@ export function tlsLayer(
   const failed = metrics
     .counter({
       name: "portolan_tls_failed_handshakes_total",
-      help: "Connections that ended before their TLS handshake was done: refused, given up by the client, or out of time.",
+      help: "Connections that ended during the TLS handshake: refused, abandoned by the client, or timed out.",
       labels: ["server"],
     })
     .slot(label);

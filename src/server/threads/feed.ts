@@ -1,6 +1,6 @@
 /**
- * The way of what the leader's plugins learn to the same plugins in the followers (`Site.feed`). A hub belongs to one generation
- * of the leader; each instance of a plugin has a channel in it.
+ * Carries data from the leader's plugins to the same plugins in the followers (`Site.feed`). A hub belongs to one
+ * generation of the leader; each plugin instance has a channel in it.
  */
 import { setImmediate as nextTurn } from "node:timers/promises";
 import type { Feed } from "../../plugin/contract/site.ts";
@@ -8,20 +8,21 @@ import type { Feed } from "../../plugin/contract/site.ts";
 /** A message with the key of its channel. */
 export type FeedMessage = readonly [key: string, message: unknown];
 
-/** Where the messages of one follower go. */
+/** Receives the messages for one follower. */
 export interface FeedSink {
-  /** In order, several at a time. */
+  /** Takes messages in order, several at a time. */
   send(messages: readonly FeedMessage[]): void;
-  /** Resolves once the follower has taken all that was sent, and also where it will not. */
+  /** Resolves once the follower has received everything that was sent, or cannot receive it. */
   taken(): Promise<void>;
 }
 
 /**
- * Messages sent together: the event loop gets its turn between two such portions of a snapshot, here and in the follower.
+ * Messages sent together: between two such portions of a snapshot the event loop serves queries, here and in the
+ * follower.
  */
 const PORTION = 32;
 
-/** A question that nobody is there to answer. */
+/** A question without an answerer. */
 export class FeedError extends Error {
   override readonly name = "FeedError";
 }
@@ -40,24 +41,27 @@ export class FeedHub {
       taken: () => this.#taken(),
       provide: (snapshot) => void this.#snapshots.set(key, snapshot),
       receive: () => undefined,
-      ask: () => Promise.reject(new FeedError("the leader has nobody to ask")),
+      ask: () => Promise.reject(new FeedError("the leader cannot ask itself")),
       answer: (listener) => void this.#answerers.set(key, listener),
     };
   }
 
-  /** Puts a follower's question to the channel's end here. Rejects with what the answerer rejects with. */
+  /** Passes a follower's question to the channel's end here. Rejects as the answerer does. */
   async ask(key: string, question: unknown): Promise<unknown> {
     const answerer = this.#answerers.get(key);
-    if (answerer === undefined) throw new FeedError("nothing answers there");
+    if (answerer === undefined) throw new FeedError("no plugin answers on this channel");
     const answer = await answerer(question);
     this.flush();
     return answer;
   }
 
-  /** Sends the snapshots of all channels to a follower that is new, and then all that is published, until it is detached. */
+  /**
+   * Sends the snapshots of all channels to a new follower, and then everything that is published, until it is
+   * detached.
+   */
   async attach(follower: object, sink: FeedSink): Promise<void> {
     const subscription = new Subscription(sink);
-    // What waits was published before: the snapshot shows it.
+    // Waiting messages were published earlier: the snapshot includes them.
     this.flush();
     this.#subscriptions.set(follower, subscription);
     for (const [key, snapshot] of this.#snapshots) {
@@ -80,9 +84,9 @@ export class FeedHub {
     this.#subscriptions.delete(follower);
   }
 
-  /** Nothing more is sent to anybody: the generation is over. Questions of queries that wait are still answered. */
+  /** Ends publishing: the generation is over. Questions of pending queries are still answered. */
   close(): void {
-    // They hold all that the plugins know, such as a cluster, and a hub that is closed may be there for a while.
+    // Snapshots refer to all data of the plugins, such as a cluster, and a closed hub may stay in memory for a while.
     this.#snapshots.clear();
     this.#subscriptions.clear();
     this.#pending = [];
@@ -99,7 +103,7 @@ export class FeedHub {
     await Promise.all([...this.#subscriptions.values()].map((subscription) => subscription.taken()));
   }
 
-  /** Sends what was published in this turn of the event loop at once. */
+  /** Sends everything published in this event-loop turn at once. */
   flush(): void {
     const messages = this.#pending;
     if (messages.length === 0) return;
@@ -108,7 +112,7 @@ export class FeedHub {
   }
 }
 
-/** Keeps back what is published while the snapshot is on its way: the order in which things happened must hold. */
+/** Holds back messages that are published while the snapshot is sent, to keep the order of events. */
 class Subscription {
   readonly #sink: FeedSink;
   #held: FeedMessage[] | undefined = [];
@@ -122,7 +126,7 @@ class Subscription {
     else for (const message of messages) this.#held.push(message);
   }
 
-  /** A follower that is sent its snapshot does not serve yet: nobody waits for it. */
+  /** A follower that receives its snapshot does not serve yet, so nothing waits for it. */
   taken(): Promise<void> {
     return this.#held === undefined ? this.#sink.taken() : Promise.resolve();
   }
@@ -137,11 +141,11 @@ class Subscription {
 /** The followers' ends of the channels of one generation. */
 export class ReceivingFeeds {
   readonly #listeners = new Map<string, (message: unknown) => Promise<void> | void>();
-  /** Of listeners that do not act on a message at once. */
+  /** Listeners that act on a message asynchronously. */
   readonly #acting = new Set<Promise<void>>();
   readonly #ask: (key: string, question: unknown) => Promise<unknown>;
 
-  /** @param ask takes a question to the leader's end of a channel */
+  /** @param ask passes a question to the leader's end of a channel */
   constructor(ask: (key: string, question: unknown) => Promise<unknown>) {
     this.#ask = ask;
   }
@@ -158,7 +162,7 @@ export class ReceivingFeeds {
     };
   }
 
-  /** @throws what a listener throws */
+  /** @throws the error of a listener */
   deliver(messages: readonly FeedMessage[]): void {
     for (const [key, message] of messages) {
       const acting = this.#listeners.get(key)?.(message);
@@ -168,7 +172,7 @@ export class ReceivingFeeds {
     }
   }
 
-  /** Resolves when all act on what was delivered so far. */
+  /** Resolves when all listeners have acted on the messages delivered so far. */
   async acted(): Promise<void> {
     await Promise.all(this.#acting);
   }

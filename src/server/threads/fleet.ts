@@ -1,6 +1,6 @@
 /**
- * The leader's side of all followers: starts their threads, takes them through a reload in two phases, adds up what they count,
- * replaces those that end, and stops them.
+ * The leader's side of all followers: starts their threads, takes them through a reload in two phases, adds up their
+ * counters, replaces threads that end, and stops them.
  */
 
 import { programModule } from "../../lib/files/program-files.ts";
@@ -16,7 +16,7 @@ import { FollowerThread } from "./follower-thread.ts";
 import type { FollowerSettings } from "./protocol.ts";
 
 export interface FleetOptions {
-  /** What a thread runs; `thread-main` unless given. */
+  /** The module that a thread runs; `thread-main` unless given. */
   readonly entry?: URL | undefined;
   readonly settings: Omit<FollowerSettings, "plane">;
   readonly clock: Clock;
@@ -27,16 +27,16 @@ export interface FleetOptions {
   inTurn(task: () => Promise<void>): Promise<void>;
 }
 
-/** A generation of the leader that the followers are to have too. */
+/** A generation of the leader that the followers have to take over. */
 export interface FleetTask {
   readonly generation: number;
-  /** Data planes in all: one less followers. */
+  /** The number of data planes: one more than followers. */
   readonly planes: number;
   readonly source: CorefileSource;
   readonly sha512: string;
   readonly hub: FeedHub;
   readonly places: ReadonlyMap<string, ListenPlace>;
-  /** By the clock: by then threads have prepared it, or it is given up. Without one, each request has a minute. */
+  /** The time, by the clock, at which preparing is abandoned. Without one, each request has a minute. */
   readonly deadline: number | undefined;
 }
 
@@ -45,14 +45,14 @@ export interface PreparedFleet {
   rollBack(): Promise<void>;
 }
 
-/** Milliseconds that a follower has to say what it counted; then what it said last stands in its place. */
+/** Milliseconds that a follower has to report its counters; after that, its last report is used. */
 const SCRAPE_PATIENCE = 1_000;
-/** Milliseconds that a follower has to stop: the grace for connections, the one for queries under way, and some more. */
+/** Milliseconds that a follower has to stop: the grace for connections, the grace for pending queries, and a margin. */
 const STOP_PATIENCE = 15_000;
-/** Milliseconds until a thread that ended is replaced, doubled with each that ends early again. */
+/** Milliseconds until a thread that ended is replaced, doubled each time it ends early again. */
 const FIRST_PAUSE = 1_000;
 const LONGEST_PAUSE = 60_000;
-/** A thread that lived for so long did not end because of how it started. */
+/** A thread that lived for this long did not end because of its start. */
 const STEADY = 60_000;
 
 export class Fleet {
@@ -61,13 +61,13 @@ export class Fleet {
   /** Followers that no configuration needs any more, until their last answers are out. */
   readonly #ending = new Map<FollowerThread, Promise<number>>();
   readonly #restarts = new Map<number, Timer>();
-  /** How often the thread of a plane ended early, one time after the other. */
+  /** Consecutive early ends of the thread of each plane. */
   readonly #failures = new Map<number, number>();
   #task: FleetTask | undefined;
-  /** Of the configuration in force, for a while of the one before, in which queries may still wait, and of the one to come. */
+  /** Hubs of the configuration in force, of the previous one while its queries are pending, and of the next one. */
   readonly #hubs = new Map<number, FeedHub>();
   #forgetting: Timer | undefined;
-  /** What threads that ended had counted: totals must not fall. */
+  /** Final counters of threads that ended: totals must not fall. */
   #left: readonly MetricSnapshot[] = [];
   #endSource: (() => void) | undefined;
 
@@ -75,14 +75,14 @@ export class Fleet {
     this.#options = options;
   }
 
-  /** How many followers are in force. */
+  /** The number of followers in force. */
   get size(): number {
     return this.#inForce().length;
   }
 
   /**
-   * Starts the configuration in all followers and opens their sockets. Threads that it needs are started.
-   * @throws FollowerError where one cannot; everything is as before then
+   * Starts the configuration in all followers and opens their sockets. Starts missing threads.
+   * @throws FollowerError if one fails; everything is rolled back then
    */
   async prepare(task: FleetTask): Promise<PreparedFleet> {
     this.#hubs.set(task.generation, task.hub);
@@ -114,7 +114,7 @@ export class Fleet {
     return { rollBack, commit: () => this.#commit(task, threads) };
   }
 
-  /** Lets all finish what they have begun. @returns how many hooks of plugins failed */
+  /** Lets all finish their pending queries. @returns the number of plugin hooks that failed */
   async stop(): Promise<number> {
     this.#task = undefined;
     this.#forgetting?.cancel();
@@ -160,7 +160,7 @@ export class Fleet {
   async #bringUp(thread: FollowerThread, task: FleetTask, deadline: number | undefined): Promise<void> {
     const { generation, source, sha512, hub } = task;
     await thread.request({ kind: "prepare", generation, source, sha512 }, this.#patience(deadline));
-    // What the configuration in force has told goes first.
+    // Messages of the configuration in force go first.
     this.#task?.hub.flush();
     await hub.attach(thread, thread.sink(generation));
   }
@@ -176,7 +176,7 @@ export class Fleet {
     if (threads.length === 0) forgetFormer();
     else this.#forgetting = this.#options.clock.after(STOP_PATIENCE, forgetFormer);
     for (const thread of threads) thread.inForce = true;
-    // One that ended in between is replaced.
+    // A thread that ends here is replaced.
     await Promise.allSettled(threads.map((thread) => thread.request({ kind: "commit" })));
     for (const [plane, thread] of this.#threads) {
       if (plane < task.planes) continue;
@@ -184,7 +184,7 @@ export class Fleet {
       this.#threads.delete(plane);
       this.#ending.set(thread, thread.stop(STOP_PATIENCE, true));
     }
-    // They answer by the old configuration until the queries that wait there are done.
+    // Stopping followers answer by the old configuration until their pending queries are done.
     await Promise.all(this.#ending.values());
   }
 
@@ -239,7 +239,7 @@ export class Fleet {
     return [...this.#threads.values()].filter((thread) => thread.inForce);
   }
 
-  /** With the first follower: a server without any has none of these metrics. */
+  /** Called with the first follower: a server without followers has none of these metrics. */
   #observe(): void {
     if (this.#endSource !== undefined) return;
     const { metrics } = this.#options;
@@ -268,7 +268,7 @@ export class Fleet {
         }
       }),
     );
-    // One that ended meanwhile has left what it had counted.
+    // A thread that ended during the scrape has left its final counters.
     const alive = threads.filter((thread) => this.#threads.get(thread.plane) === thread);
     return [this.#left, ...[...alive, ...this.#ending.keys()].map((thread) => thread.metrics)];
   }
@@ -277,7 +277,7 @@ export class Fleet {
     return this.#options.metrics
       .counter({
         name: "portolan_data_plane_restarts_total",
-        help: "Threads that ended unasked, and were replaced (multisocket).",
+        help: "Threads that exited unexpectedly and were replaced (multisocket).",
       })
       .slot();
   }
@@ -286,13 +286,13 @@ export class Fleet {
     return this.#options.metrics
       .counter({
         name: "portolan_data_plane_missed_scrapes_total",
-        help: "Threads that did not say in time what they had counted: their last numbers stand in (multisocket).",
+        help: "Threads that missed a scrape; their last reported values were used (multisocket).",
       })
       .slot();
   }
 }
 
-/** Waits for all, and throws the first error then: nothing may be under way when everything is rolled back. */
+/** Waits for all, then throws the first error: nothing may be running when everything is rolled back. */
 async function allDone(tasks: readonly Promise<unknown>[]): Promise<void> {
   for (const result of await Promise.allSettled(tasks)) if (result.status === "rejected") throw result.reason;
 }

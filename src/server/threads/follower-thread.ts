@@ -1,4 +1,4 @@
-/** A follower as the leader sees it: a thread that is asked and answers, and may end at any time. */
+/** A follower as the leader sees it: a thread that serves requests, and may end at any time. */
 
 import { Worker } from "node:worker_threads";
 import type { MetricSnapshot } from "../../lib/metrics/metric-snapshot.ts";
@@ -7,7 +7,7 @@ import type { Clock } from "../../lib/time/clock.ts";
 import type { FeedSink } from "./feed.ts";
 import type { FollowerRequest, FollowerSettings, FromFollower, LastWords, ToFollower } from "./protocol.ts";
 
-/** A follower that ended, did not answer in time, or refused what it was asked for. */
+/** A follower that ended, did not answer in time, or refused a request. */
 export class FollowerError extends Error {
   override readonly name = "FollowerError";
   readonly plane: number;
@@ -22,12 +22,12 @@ export interface FollowerThreadOptions {
   readonly entry: URL;
   readonly settings: FollowerSettings;
   readonly clock: Clock;
-  /** A plugin of the follower asks its like in the leader. */
+  /** A plugin of the follower asks the same plugin in the leader. */
   onAsk(generation: number, key: string, question: unknown): Promise<unknown>;
   onLog(text: string): void;
   onFatal(message: string): void;
   onError(error: unknown): void;
-  /** The thread is no more. `reason` is set where nobody had asked it to end. */
+  /** The thread has ended. `reason` is set if its end was not requested. */
   onEnd(thread: FollowerThread, reason: string): void;
 }
 
@@ -37,23 +37,24 @@ interface Waiting {
 }
 
 /**
- * The young generation of a follower's heap: two halves of 2 MiB, as the leader's, and as much again for large objects. What lets the leader's grow
- * (`boundHeap`) holds for the process: without a bound, that of a follower which collects before the leader does could reach 128 MB.
+ * The young generation of a follower's heap: two halves of 2 MiB, like the leader's, and as much again for large
+ * objects. `boundHeap` bounds the leader's only. Without a bound, the heap of a follower that collects before the
+ * leader does could grow large.
  */
 const YOUNG_MEBIBYTES = 6;
-/** Milliseconds that a follower has to start the plugins of a configuration, and for everything else that is asked of it. */
+/** Milliseconds for starting the plugins of a configuration, and for every other request. */
 const PATIENCE = 60_000;
-/** Milliseconds in which it shows that it has taken what it was sent. */
+/** Milliseconds for confirming that all messages have arrived. */
 const ECHO_PATIENCE = 1_000;
-/** Milliseconds from its last words to the end of the thread. */
+/** Milliseconds from the last message of a thread to its end. */
 const LAST_MOMENT = 2_000;
 
 export class FollowerThread {
   readonly plane: number;
   readonly startedAt: number;
-  /** Its configuration was put into force: from then on it is missed when it ends. */
+  /** Its configuration was put into force: from then on the thread is replaced when it ends. */
   inForce = false;
-  /** What it had counted when it was last asked. */
+  /** The counters of its latest report. */
   metrics: readonly MetricSnapshot[] = [];
   readonly #options: FollowerThreadOptions;
   readonly #worker: Worker;
@@ -80,7 +81,7 @@ export class FollowerThread {
   }
 
   /**
-   * Asks for something and waits until it is done.
+   * Sends a request and waits until it is done.
    * @throws FollowerError
    */
   request(request: FollowerRequest, patience: number = PATIENCE): Promise<unknown> {
@@ -104,9 +105,9 @@ export class FollowerThread {
   }
 
   /**
-   * Asks it to answer what is under way and to end, and ends it where it does not.
+   * Requests that the follower finishes its pending queries and ends, and terminates it if it does not.
    * @param othersStay whether other threads go on to answer on the same addresses
-   * @returns how many plugin hooks failed
+   * @returns the number of plugin hooks that failed
    */
   async stop(patience: number, othersStay: boolean): Promise<number> {
     let failedHooks = 0;
@@ -115,7 +116,7 @@ export class FollowerThread {
       this.metrics = words.metrics;
       failedHooks = words.failedHooks;
     } catch (error) {
-      // If it hangs, it is ended now.
+      // A hanging thread is terminated below.
       this.#options.onError(error);
       await this.terminate();
       return failedHooks;
@@ -127,20 +128,20 @@ export class FollowerThread {
     return failedHooks;
   }
 
-  /** Ends the thread as it is. */
+  /** Terminates the thread in its current state. */
   async terminate(): Promise<void> {
     await this.#worker.terminate();
     await this.#ended.promise;
   }
 
-  /** Where the messages of a generation's feeds go. */
+  /** Receives the messages of a generation's feeds. */
   sink(generation: number): FeedSink {
     return {
       send: (messages) => {
         try {
           this.#send({ kind: "feed", generation, messages });
         } catch (error) {
-          // A plugin published what cannot be copied.
+          // A plugin published a value that cannot be cloned.
           this.#options.onError(error);
         }
       },

@@ -1,4 +1,4 @@
-/** A follower's side: a data plane on a thread of its own that does what the leader says. */
+/** The follower's side: a data plane on a thread of its own that obeys the leader. */
 import type { MessagePort } from "node:worker_threads";
 import { type LogSink, LogWriter, ProcessLog } from "../../lib/logging/log.ts";
 import { type LogFormatName, logFormat } from "../../lib/logging/log-format.ts";
@@ -16,18 +16,18 @@ import { ReceivingFeeds } from "./feed.ts";
 import type { FollowerRequest, FromFollower, LastWords, ToFollower } from "./protocol.ts";
 
 export interface FollowerOptions extends Omit<DataPlaneOptions, "log" | "metrics" | "control"> {
-  /** The thread, where faults of added plugins come up that belong to no query. */
+  /** The source of errors of added plugins outside any query: the thread. */
   readonly faults?: FaultSource;
-  /** Of its lines, as of those of the leader. */
+  /** The format of its log lines, the same as the leader's. */
   readonly logFormat: LogFormatName;
 }
 
-/** A message between threads that is neither shaped as agreed nor expected now. */
+/** A message between threads that is malformed or unexpected. */
 export class ProtocolError extends Error {
   override readonly name = "ProtocolError";
 }
 
-/** Serves until the leader says stop; then nothing of it keeps the thread alive. */
+/** Serves until the leader requests the stop; after that it no longer keeps the thread alive. */
 export function runFollower(port: MessagePort, options: FollowerOptions): void {
   const follower = new Follower(port, options);
   port.on("message", (message: ToFollower) => follower.take(message));
@@ -44,23 +44,23 @@ class Follower {
   readonly #metrics = new MetricsRegistry({ processMetrics: false });
   readonly #log: ProcessLog;
   readonly #writer: LogWriter;
-  /** Feeds of the generation in force and of the one that is being prepared, by number. */
+  /** Feeds of the generation in force and of the next one, by number. */
   readonly #feeds = new Map<number, ReceivingFeeds>();
-  /** What plugins asked the leader, by number. */
+  /** Pending questions of plugins to the leader, by number. */
   readonly #questions = new Map<number, PromiseWithResolvers<unknown>>();
   #lastQuestion = 0;
   #prepared: Prepared | undefined;
   #logged: (() => void) | undefined;
-  /** Requests are done one after the other. */
+  /** Requests run one after the other. */
   #turn: Promise<void> = Promise.resolve();
-  /** Until the last configuration that is to come into force is. */
+  /** Resolves when the latest configuration to be committed is in force. */
   #committed: Promise<void> = Promise.resolve();
 
   constructor(port: MessagePort, options: FollowerOptions) {
     this.#port = port;
     const { clock } = options;
     const format = logFormat(options.logFormat, () => clock.wallTime());
-    // One portion of lines at a time is on its way: a leader that does not keep up costs lines, not memory.
+    // Only one portion of lines is in transit: a leader that does not keep up costs lines, not memory.
     const sink: LogSink = {
       write: (text, callback) => {
         this.#logged = callback;
@@ -74,7 +74,7 @@ class Follower {
         loaded: () => options.registry.loadedFiles,
         log: this.#log,
         metrics: this.#metrics,
-        // That ends the thread, and the leader says why.
+        // Ends the thread; the leader logs the reason.
         end(error) {
           throw error;
         },
@@ -113,7 +113,7 @@ class Follower {
   #obey(id: number, request: FollowerRequest): void {
     const answer = (value: unknown, problem?: string): void =>
       this.#send({ kind: "answer", id, value, problem });
-    // Counting must not wait for a plugin that takes its time to start.
+    // Reporting counters must not wait for a slow start of a plugin.
     if (request.kind === "measure") {
       answer(
         this.#metrics.snapshot((error) =>
@@ -124,7 +124,7 @@ class Follower {
     }
     if (request.kind === "echo") {
       const acted = [...this.#feeds.values()].map((feeds) => feeds.acted());
-      // What a configuration was told, it acts on once it is in force.
+      // A configuration acts on its messages once it is in force.
       void Promise.all([this.#committed, ...acted]).then(() => answer(undefined));
       return;
     }
@@ -206,7 +206,7 @@ class Follower {
     return this.#prepared;
   }
 
-  /** What a plugin throws over a message costs that message only. */
+  /** An error of a plugin about a message costs that message only. */
   #deliver({ generation, messages }: Extract<ToFollower, { kind: "feed" }>): void {
     try {
       this.#feeds.get(generation)?.deliver(messages);

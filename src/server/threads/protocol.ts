@@ -1,4 +1,4 @@
-/** What the leader and its followers say to each other. Everything is copied by structured cloning. */
+/** The messages between the leader and its followers. Everything is copied by structured cloning. */
 import type { LogFormatName } from "../../lib/logging/log-format.ts";
 import type { MetricSnapshot } from "../../lib/metrics/metric-snapshot.ts";
 import type { CorefileSource } from "../configuration/configuration.ts";
@@ -6,12 +6,12 @@ import type { PluginEntry } from "../configuration/plugin-registry.ts";
 import type { ListenPlace } from "../run/point-sockets.ts";
 import type { FeedMessage } from "./feed.ts";
 
-/** What a follower is told when its thread starts. */
+/** Passed to a follower when its thread starts. */
 export interface FollowerSettings {
   /** Number of the data plane, from 1. */
   readonly plane: number;
   readonly plugins: readonly PluginEntry[];
-  /** Milliseconds that external plugins have for a query; 0 for no bound. */
+  /** Milliseconds that external plugins may spend on a query; 0 for no bound. */
   readonly pluginBudget: number;
   readonly version: string;
   readonly defaultPort: number | undefined;
@@ -19,12 +19,13 @@ export interface FollowerSettings {
 }
 
 /**
- * - `prepare`: read the Corefile, make and start its plugins. Refused when it is not what the leader has read.
- * - `listen`: open the sockets. What the leader's plugins know is complete by then.
- * - `commit`, `rollBack`: put what was prepared into force, or drop it.
+ * - `prepare`: read the Corefile, make and start its plugins. Refused if it differs from the Corefile that the leader
+ * read.
+ * - `listen`: open the sockets. The data of the leader's plugins is complete by that time.
+ * - `commit`, `rollBack`: put the prepared configuration into force, or drop it.
  * - `echo`: answered once the plugins act on all messages that were sent before it.
- * - `measure`: say what was counted; answered with a list of {@link MetricSnapshot}.
- * - `stop`: answer what is under way, and close everything; answered with {@link LastWords}.
+ * - `measure`: report counters; answered with a list of {@link MetricSnapshot}.
+ * - `stop`: answer pending queries, and close everything; answered with {@link LastWords}.
  */
 export type FollowerRequest =
   | {
@@ -43,20 +44,20 @@ export type FollowerRequest =
 export type ToFollower =
   | { readonly kind: "request"; readonly id: number; readonly request: FollowerRequest }
   | { readonly kind: "feed"; readonly generation: number; readonly messages: readonly FeedMessage[] }
-  /** The lines sent last are written: further ones may come. */
+  /** The latest lines are written: more may come. */
   | { readonly kind: "logged" }
-  /** The answer to a question that a plugin asked: `problem` says why there is none. */
+  /** The answer to a question of a plugin; `problem` is the error. */
   | {
       readonly kind: "reply";
       readonly id: number;
       readonly value: unknown;
       readonly problem: string | undefined;
     }
-  /** The last words have arrived: the thread may end. Before, a port that closes could take them with it. */
+  /** The last message has arrived: the thread may end. A port that closes earlier could lose it. */
   | { readonly kind: "end" };
 
 export type FromFollower =
-  /** The answer to a request: `problem` says why it failed. */
+  /** The answer to a request; `problem` is the error. */
   | {
       readonly kind: "answer";
       readonly id: number;
@@ -72,12 +73,12 @@ export type FromFollower =
       readonly key: string;
       readonly question: unknown;
     }
-  /** A plugin says that the process must not go on. */
+  /** A plugin requires the process to end. */
   | { readonly kind: "fatal"; readonly message: string };
 
 /** The answer to `stop`. */
 export interface LastWords {
   readonly failedHooks: number;
-  /** What it had counted in the end. */
+  /** The final counters. */
   readonly metrics: readonly MetricSnapshot[];
 }

@@ -1,4 +1,4 @@
-/** What a follower's thread runs. */
+/** The entry of a follower's thread. */
 import { parentPort, workerData } from "node:worker_threads";
 import { loadInTurns } from "../run/load-in-turns.ts";
 
