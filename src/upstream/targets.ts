@@ -237,7 +237,7 @@ async function placesOf(word: Target, lookup: HostLookup, bootstrap?: Bootstrap)
       `failed to resolve "${text}": ${error instanceof Error ? error.message : String(error)}${asFile}`,
       {
         notes: [
-          `write its IP address${bootstrap === undefined ? "" : ", or name a server that knows it with 'resolver'"}`,
+          `write its IP address${bootstrap === undefined ? "" : ", or name a server that resolves it with 'resolver'"}`,
         ],
       },
     );

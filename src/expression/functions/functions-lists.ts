@@ -85,7 +85,7 @@ const get: BuiltinFunction = {
   call: ([object = null, key = null]) => memberOrNil(object, key),
 };
 
-/** Nil for what there is not. */
+/** Nil for a missing member. */
 export function memberOrNil(object: Value, key: Value): Value {
   if (object === null) return null;
   if (isMap(object)) return typeof key === "string" ? (object.get(key) ?? null) : null;
@@ -144,7 +144,7 @@ const fromPairs = ofList(
   "cannot transform % from pairs",
 );
 
-/** Elements once each, by `==`; 1 and 1.0 are the same. */
+/** Removes duplicates by `==`; 1 and 1.0 are the same. */
 function unique(items: readonly Value[], run: AnyRun): Value {
   const seen = new Set<Value>();
   const others: Value[] = [];
@@ -193,7 +193,7 @@ const sort = plainFunction(
   1,
 );
 
-/** The items in the order of their keys; items with equal keys stay as they are. */
+/** Sorts items by their keys; items with equal keys keep their order. */
 export function sorted(
   items: readonly Value[],
   keys: readonly Value[],

@@ -45,7 +45,7 @@ const OWN_OPTIONS: ReadonlyMap<string, readonly string[]> = new Map([
 /** Directives that CoreDNS accepts only once in a block, and this server several times. */
 export const ONCE_IN_COREDNS: ReadonlySet<string> = new Set(["grpc"]);
 
-/** The version of CoreDNS that introduced a plugin; `undefined` if there is none. */
+/** The version of CoreDNS that introduced a plugin; `undefined` if CoreDNS never had it. */
 export function pluginSince(name: string): string | undefined {
   return SINCE.get(name) ?? (TODAYS.has(name) ? OLDEST : undefined);
 }

@@ -1,23 +1,23 @@
 /**
- * SHA-1 (FIPS 180-4 section 6.1) of short messages, as NSEC3 wants it for every denial (RFC 5155 section 5). Node's own takes an object, a call into C++
- * and a buffer for each digest, which is several times the work of the hash itself.
+ * SHA-1 (FIPS 180-4 section 6.1) of short messages, needed for every NSEC3 denial (RFC 5155 section 5). Node's own needs an object,
+ * a call into C++ and a buffer for each digest, which costs several times as much as the hash itself.
  */
 import { octetAt } from "../../dns/octets.ts";
 
-/** Octets of a digest. */
+/** Bytes of a digest. */
 export const SHA1_OCTETS = 20;
-/** Octets of the longest message: a name and a salt. */
+/** Bytes of the longest message: a name and a salt. */
 const MOST_OCTETS = 512;
 const BLOCK = 64;
 
 export class Sha1 {
-  /** The message, to be put here. */
+  /** The caller writes the message here. */
   readonly message: Uint8Array = new Uint8Array(MOST_OCTETS + BLOCK + 9);
   readonly digest: Uint8Array = new Uint8Array(SHA1_OCTETS);
   readonly #words = new Int32Array(80);
   readonly #state = new Int32Array(5);
 
-  /** Hashes the first `length` octets of the message into {@link digest}. */
+  /** Hashes the first `length` bytes of the message into {@link digest}. */
   hash(length: number): void {
     const { message } = this;
     const state = this.#state;
