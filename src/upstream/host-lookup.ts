@@ -12,7 +12,7 @@ import { messageOf } from "../lib/text/message-of.ts";
 import type { Exchange } from "./exchange/exchange.ts";
 import { exchangeOnce } from "./exchange-once.ts";
 
-/** IPv4 addresses first, then IPv6. Rejects if there are none. */
+/** IPv4 addresses first, then IPv6. Rejects if the host has no address. */
 export type HostLookup = (host: Name) => Promise<string[]>;
 
 /** Milliseconds for one server's answer. */

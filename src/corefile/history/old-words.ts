@@ -98,7 +98,7 @@ function proxies(block: ServerBlock, readFile: ReadFileText): OldWord[] {
           : [...leftByGrpc(place, overGrpc), withExceptions(place.line, place.directive, overGrpc)],
       beside: [],
       losses,
-      advice: `write '${words.map((word) => (typeof word === "string" ? word : word.text)).join(" ")}'${excepted === "" ? "" : ` with 'except ${excepted}' in its block, as it stands in front of 'grpc'`}`,
+      advice: `write '${words.map((word) => (typeof word === "string" ? word : word.text)).join(" ")}'${excepted === "" ? "" : ` with 'except ${excepted}' in its block, because it runs before 'grpc'`}`,
     };
   });
 }
@@ -196,7 +196,7 @@ function oldOption(block: ServerBlock, directive: Directive, old: Directive): Ol
     const losses =
       old.args.length > 0
         ? [
-            `targets of CNAME records are looked up through this server, and no more through ${old.args.map(({ text }) => text).join(" ")}`,
+            `targets of CNAME records are looked up through this server, and no longer through ${old.args.map(({ text }) => text).join(" ")}`,
           ]
         : [];
     const advice = "delete it, external names are always resolved through this server";

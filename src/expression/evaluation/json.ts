@@ -1,4 +1,4 @@
-/** JSON in the form that the expression language reads and writes. */
+/** JSON as the expression language reads and writes it. */
 import { RunFault } from "../values/language-error.ts";
 import {
   Callable,

@@ -201,7 +201,7 @@ const sort = plainFunction(
   1,
 );
 
-/** The items in the order of their keys; items with equal keys stay as they are. */
+/** Sorts items by their keys; items with equal keys keep their order. */
 export function sorted(
   items: readonly ExpressionValue[],
   keys: readonly ExpressionValue[],

@@ -74,7 +74,7 @@ export function wordSince(
 /** Directives of CoreDNS that may stand several times in a block here alone. */
 export const ONCE_IN_COREDNS: ReadonlySet<string> = new Set(["grpc"]);
 
-/** The version of CoreDNS that introduced a plugin; `undefined` if there is none. */
+/** The version of CoreDNS that introduced a plugin; `undefined` if CoreDNS never had it. */
 export function pluginSince(name: string): string | undefined {
   return SINCE.get(name) ?? (TODAYS.has(name) ? OLDEST : undefined);
 }

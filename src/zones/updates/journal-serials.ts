@@ -5,7 +5,7 @@ import { RecordType } from "../../dns/type-names.ts";
 import { isAsNew } from "../../plugin/contract/transfer.ts";
 import type { JournalContents, JournalDamage } from "./journal-frames.ts";
 
-/** Where the head of a journal is gone, its last serial has to be newer than the file's. */
+/** If the head of a journal is lost, its last serial has to be newer than the file's. */
 export function isBasedOn({ base, steps }: JournalContents, serial: number): boolean {
   if (base !== undefined) return base === serial;
   const last = steps.findLast(({ sign, record }) => sign === "+" && SOA.is(record));
@@ -23,7 +23,7 @@ export function serialsLost(damage: readonly JournalDamage[]): number {
   return Math.min(1 + Math.ceil(octets / LEAST_FRAME), MOST_SERIALS);
 }
 
-/** Octets; a smaller frame there is not. */
+/** Bytes of the smallest possible frame. */
 const LEAST_FRAME = 32;
 /** RFC 1982: a serial that is further away counts as older. */
 const MOST_SERIALS = 2 ** 30;
