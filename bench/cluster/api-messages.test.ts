@@ -106,7 +106,7 @@ describe("an event", () => {
       return reduced.object.groups.map(({ count, readyCount }) => count - readyCount);
     };
     const seen = Array.from({ length: 20 }, readyCounts).flat();
-    assert.deepEqual([...new Set(seen)].sort(), [0, 1]);
+    assert.deepEqual(new Set(seen), new Set([0, 1]));
   });
 
   test("has a Service come with another address each time, and go", () => {
