@@ -10,6 +10,7 @@ import {
 } from "node:fs";
 import { join } from "node:path";
 import { sha256 } from "./archives.ts";
+import { filesIn } from "./components.ts";
 import { runTool } from "./tools.ts";
 
 /** A package of Debian, with its files unpacked. */
@@ -75,6 +76,8 @@ async function unpack(archive: string, cache: string): Promise<DebianPackage> {
   if (!existsSync(folder)) {
     const work = `${folder}.${process.pid}`;
     await runTool("dpkg-deb", ["--extract", archive, work]);
+    // Links into other packages lead nowhere here, and tools that look at all files of the project stumble over them.
+    for (const path of filesIn(work)) if (!existsSync(join(work, path))) rmSync(join(work, path));
     if (existsSync(folder)) rmSync(work, { recursive: true });
     else renameSync(work, folder);
   }

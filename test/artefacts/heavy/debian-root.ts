@@ -72,9 +72,17 @@ describe("the package for Debian", { skip: missing, timeout: MAKE_PATIENCE }, ()
     assert.match(await inRoot("portolan", "-version"), new RegExp(`^Portolan-${PACKAGE_VERSION}\n`));
     assert.match(await inRoot("id", "portolan"), /^uid=[1-9]\d*\(portolan\) gid=\d+\(portolan\)/);
     const port = await freePort();
-    mkdirSync(join(root, "proc"), { recursive: true });
-    const words = ["--reuid=portolan", "--regid=portolan", "--clear-groups", "portolan", "-conf", "stdin"];
-    await using server = new Program("chroot", [root, "setpriv", ...words], {
+    const asUser = ["setpriv", "--reuid=portolan", "--regid=portolan", "--clear-groups"];
+    // Node asks /proc for its memory.
+    const inSystem = [
+      "--fork",
+      "--pid",
+      "--kill-child",
+      `--mount-proc=${join(root, "proc")}`,
+      "chroot",
+      root,
+    ];
+    await using server = new Program("unshare", [...inSystem, ...asUser, "portolan", "-conf", "stdin"], {
       env: { PATH: TOOL_PATH, HOME: "/nonexistent" },
       input: `.:${port} {\n bind 127.0.0.1\n whoami\n}\n`,
     });
