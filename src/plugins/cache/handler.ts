@@ -93,7 +93,7 @@ export class CacheHandler {
     return this.store.share();
   }
 
-  /** Has the answers of another thread from now on. */
+  /** Shares the answers of another thread from now on. */
   join(shared: SharedAnswers): void {
     this.store.join(shared);
   }
