@@ -131,13 +131,14 @@ function declareFamilies(metrics: MetricsRegistry): Families {
     entries: metrics.gauge({
       name: "coredns_cache_entries",
       help: "Answers in the cache.",
-      acrossThreads: "sum",
+      // All threads share the answers. Each knows only the listeners and views that brought it a query.
+      acrossThreads: "max",
       labels: LABELS_WITH_TYPE,
     }),
     memory: metrics.gauge({
       name: "portolan_memory_cache_bytes",
       help: "Memory used by the cache, in bytes.",
-      acrossThreads: "sum",
+      acrossThreads: "max",
       labels: LABELS_WITH_TYPE,
     }),
   };

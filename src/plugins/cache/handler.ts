@@ -22,8 +22,6 @@ export class CacheHandler {
   readonly #metrics: CacheMetrics;
   readonly #basis: EntryBasis;
   readonly #forgetCollector: () => void;
-  /** Whether this instance reports the number of entries. */
-  #holds = true;
 
   constructor(
     settings: CacheSettings,
@@ -41,9 +39,7 @@ export class CacheHandler {
     });
     this.#basis = new EntryBasis(this.store, this.#metrics);
     this.#forgetCollector = site.metrics.onCollect(() =>
-      this.#holds
-        ? this.#metrics.setHoldings(this.store.success, this.store.denial)
-        : this.#metrics.setHoldings(NOTHING, NOTHING),
+      this.#metrics.setHoldings(this.store.success, this.store.denial),
     );
   }
 
@@ -97,10 +93,9 @@ export class CacheHandler {
     return this.store.share();
   }
 
-  /** Shares the answers of another thread, which also reports their number. */
+  /** Shares the answers of another thread from now on. */
   join(shared: SharedAnswers): void {
     this.store.join(shared);
-    this.#holds = false;
   }
 
   async stop(): Promise<void> {
