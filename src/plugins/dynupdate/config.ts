@@ -1,3 +1,4 @@
+import { normalize } from "node:path";
 import type { DiagnosticSink } from "../../corefile/diagnostic.ts";
 import type { Directive } from "../../corefile/tree.ts";
 import type { Name } from "../../dns/index.ts";
@@ -11,6 +12,7 @@ import {
   merged,
   single,
   text,
+  type Value,
   ValueProblem,
 } from "../../plugin/index.ts";
 import { type AllowRule, allowRules, permissionOf } from "../../zones/updates/allow-rules.ts";
@@ -69,11 +71,19 @@ function limit(name: string, fallback: number): Option<number> {
   return once(single(integer({ min: 1, problem: () => `${name} requires a positive integer` }), fallback));
 }
 
+const databasePath: Value<string> = {
+  expected: "a path",
+  parse: (word) =>
+    word === ""
+      ? new ValueProblem("Wrong argument count or unexpected line ending after '': an empty path")
+      : word,
+};
+
 const eachLine: ConfigSchema<DynUpdateConfig> = directive({
   args: { zone },
   options: {
     file: once(single(text("a path"))),
-    database: once(single(text("a path"))),
+    database: once(single(databasePath)),
     allow: allowRules(),
     max_records: limit("max_records", 10_000),
     max_bytes: limit("max_bytes", 8_388_608),
@@ -81,7 +91,8 @@ const eachLine: ConfigSchema<DynUpdateConfig> = directive({
   },
   occurrences: "each",
   check(config, report, at) {
-    if (config.file !== undefined && config.file === config.database)
+    const { file, database } = config;
+    if (file !== undefined && database !== undefined && normalize(file) === normalize(database))
       report.error("DYNUPDATE_DATABASE_SEED", at("database"), "database and seed must be different files");
     for (const rule of config.allow) {
       const permission = permissionOf(rule, config.zone);

@@ -39,6 +39,8 @@ for (const [args, lines, message] of [
   ["dyn.test", [FILE, ALLOW, "database"], "Wrong argument count or unexpected line ending after 'database'"],
   ["dyn.test", [FILE, ALLOW, "database a", "database b"], "database specified more than once"],
   ["dyn.test", [FILE, ALLOW, "database db"], "database and seed must be different files"],
+  ["dyn.test", [FILE, ALLOW, "database ./db"], "database and seed must be different files"],
+  ["dyn.test", [FILE, ALLOW, 'database ""'], "Wrong argument count or unexpected line ending after ''"],
   ...["max_records", "max_bytes", "max_update_records"].flatMap((limit) => [
     ["dyn.test", [FILE, ALLOW, `${limit} 0`], `${limit} requires a positive integer`] as const,
     ["dyn.test", [FILE, ALLOW, `${limit} -1`], `${limit} requires a positive integer`] as const,
@@ -106,6 +108,13 @@ for (const [title, options, files, message] of [
     { db: SEED },
     /zone file "db" exceeds configured limits/,
   ],
+  [
+    "a database in a directory that does not exist",
+    "file db\ndatabase db-none/database",
+    { db: SEED },
+    /db-none\/database cannot be created: its directory does not exist$/,
+  ],
+  ["a directory as database", "file db\ndatabase /tmp", { db: SEED }, /: \/tmp is a directory: name a file$/],
   [
     "a bbolt database",
     "file db\ndatabase bolt",

@@ -19,6 +19,7 @@ export default definePlugin({
       max_connections: single(connections),
       worker_pool_size: single(count),
     },
+    occurrences: "first",
   }),
   configure({ max_streams, max_connections, worker_pool_size }, settings) {
     settings.maxQuicConnections = max_connections ?? settings.maxQuicConnections;

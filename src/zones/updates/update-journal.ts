@@ -112,7 +112,7 @@ export class UpdateJournal implements Journal {
    */
   async read(): Promise<ReadUpdates | undefined> {
     await this.close();
-    const file = await open(this.path, "a+", this.#mode);
+    const file = await this.#open();
     try {
       const octets = await file.readFile();
       const contents = await this.#parse(octets);
@@ -132,6 +132,19 @@ export class UpdateJournal implements Journal {
       return contents;
     } catch (error) {
       await file.close();
+      throw error;
+    }
+  }
+
+  /** @throws JournalError for a path that can never be a journal: the caller would take the error of the file system for one about the zone file. */
+  async #open(): Promise<FileHandle> {
+    try {
+      return await open(this.path, "a+", this.#mode);
+    } catch (error) {
+      const code = error instanceof Error && "code" in error ? error.code : "";
+      if (code === "ENOENT")
+        throw new JournalError(`${this.path} cannot be created: its directory does not exist`);
+      if (code === "EISDIR") throw new JournalError(`${this.path} is a directory: name a file`);
       throw error;
     }
   }
