@@ -63,7 +63,7 @@ export const PLUGIN_FLAGS: readonly FlagRow<PluginFlags>[] = [
       const milliseconds = parseGoDuration(value);
       if (milliseconds === undefined || milliseconds < 0)
         throw new FlagError(
-          `invalid value "${value}" for flag -plugin-timeout: a duration is such as 5s`,
+          `invalid value "${value}" for flag -plugin-timeout: expected a duration such as 5s`,
           2,
           true,
         );

@@ -24,7 +24,7 @@ describe("formatCorefile", () => {
       ". {\n    errors {\n        stacktrace\n    }\n}\n",
     ],
     ["two lines for empty blocks", ". { }", ". {\n}\n"],
-    ["a line of its own for a block behind another", "a {\n} b {\n}", "a {\n}\nb {\n}\n"],
+    ["a line of its own for a block after another", "a {\n} b {\n}", "a {\n}\nb {\n}\n"],
     [
       "comments where they were",
       "# top\n. { # opens\n  # in front\n errors # behind\n\n  # alone\n}   # closes\n# end",

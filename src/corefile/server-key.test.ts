@@ -227,7 +227,7 @@ describe("duplicate keys", () => {
     ["of another scheme", "a.org {\n}\ntls://a.org:53 {\n}"],
     ["of another port", "a.org {\n}\na.org:54 {\n}"],
     [
-      "on other addresses, for all that the text tells",
+      "on other addresses, as far as the text shows",
       ". {\n bind lo\n}\n. {\n bind eth0\n}\n. {\n bind eth1 {\n  except 10.0.0.1\n }\n}",
     ],
     ["with a view", ". {\n view a {\n  expr true\n }\n}\n. {\n view b {\n  expr true\n }\n}\n. {\n}"],

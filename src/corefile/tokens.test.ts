@@ -21,9 +21,9 @@ describe("lex", () => {
   const words: [what: string, text: string, tokens: string[]][] = [
     ["nothing", "", []],
     ["only space", " \t\n\r\n", []],
-    ["words parted by space", "a b\tc\nd", ["a", "b", "c", "d"]],
+    ["words separated by space", "a b\tc\nd", ["a", "b", "c", "d"]],
     [
-      "words parted by any Unicode white space",
+      "words separated by any Unicode white space",
       "a\u00a0b\u2003c\u3000d\u0085e\u2028f\vg",
       ["a", "b", "c", "d", "e", "f", "g"],
     ],

@@ -33,7 +33,7 @@ export interface Claim {
 /** Rules compare all pairs of zones, so blocks with more zones are skipped. */
 const MAX_ZONES = 512;
 
-/** The plugins that there are. */
+/** The known plugins. */
 export interface KnownPlugins {
   /** Place in the chain, `Infinity` for one that does not exist. */
   position(name: string): number;

@@ -21,12 +21,12 @@ const CASES: Readonly<Record<string, readonly LintCase[]>> = {
       ],
     },
     {
-      title: "one that stands in one block of several",
+      title: "a plugin used in one of several blocks",
       corefile: "{\n plugin log ./log.ts before cache\n}\n. {\n whoami\n}\nexample.org {\n log\n whoami\n}",
       warnings: [],
     },
     {
-      title: "one that is added twice is named once, and what is no such option not at all",
+      title: "a plugin added twice is named once, and an invalid option not at all",
       corefile: "{\n plugin a ./a.ts\n plugin a ./b.ts\n plugin b\n other c ./c.ts\n}\n. {\n whoami\n}",
       warnings: [
         "LINT_PLUGIN_UNUSED Corefile:2:9: warning: no server block uses the plugin 'a': './a.ts' is not loaded",
@@ -35,14 +35,14 @@ const CASES: Readonly<Record<string, readonly LintCase[]>> = {
   ],
   LINT_UNREACHABLE: [
     {
-      title: "whoami behind forward",
+      title: "whoami after forward",
       corefile: ". {\n whoami\n forward . 192.0.2.53\n}",
       warnings: [
         "LINT_UNREACHABLE Corefile:2:2: warning: 'whoami' is never reached: 'forward' (Corefile:3:2) answers every query that gets this far",
       ],
     },
     {
-      title: "the narrow forward behind the wide one",
+      title: "the narrow forward after the wide one",
       corefile: ". {\n forward . 192.0.2.53\n forward example.org 192.0.2.54\n}",
       warnings: [
         "LINT_UNREACHABLE Corefile:3:2: warning: 'forward' is never reached: 'forward' (Corefile:2:2) answers every query that gets this far",
@@ -54,24 +54,24 @@ const CASES: Readonly<Record<string, readonly LintCase[]>> = {
       warnings: [],
     },
     {
-      title: "what forward excepts goes on",
+      title: "names below except are passed on",
       corefile: ". {\n forward . 192.0.2.53 {\n  except example.org\n }\n whoami\n}",
       warnings: [],
     },
     {
-      title: "next goes on to a forward, and to nothing else",
+      title: "next passes queries only to another forward",
       corefile: ". {\n forward . 192.0.2.53 {\n  next NXDOMAIN\n }\n forward . 192.0.2.54\n whoami\n}",
       warnings: [
         "LINT_UNREACHABLE Corefile:6:2: warning: 'whoami' is never reached: 'forward' (Corefile:2:2) answers every query that gets this far",
       ],
     },
     {
-      title: "erratic twice says so itself",
+      title: "erratic twice has its own error",
       corefile: ". {\n erratic\n erratic\n}",
       warnings: [],
     },
     {
-      title: "whoami behind erratic",
+      title: "whoami after erratic",
       corefile: ". {\n erratic\n whoami\n}",
       warnings: [
         "LINT_UNREACHABLE Corefile:3:2: warning: 'whoami' is never reached: 'erratic' (Corefile:2:2) answers every query that gets this far",
@@ -99,7 +99,7 @@ const CASES: Readonly<Record<string, readonly LintCase[]>> = {
       ],
     },
     {
-      title: "hosts written behind forward runs before it all the same",
+      title: "hosts listed after forward still runs before it",
       corefile: ". {\n forward . 192.0.2.53\n hosts\n}",
       warnings: [
         "LINT_FALLTHROUGH_MISSING Corefile:3:2: warning: 'hosts' has no fallthrough, so 'forward' (Corefile:2:2) after it never gets a query",
@@ -157,7 +157,7 @@ const CASES: Readonly<Record<string, readonly LintCase[]>> = {
       warnings: [],
     },
     {
-      title: "zones of different width show what is meant",
+      title: "zones of different width show the intent",
       corefile:
         ". {\n kubernetes cluster.local {\n  fallthrough\n }\n hosts {\n  fallthrough\n }\n forward . 192.0.2.53\n}",
       warnings: [],
@@ -214,7 +214,7 @@ const CASES: Readonly<Record<string, readonly LintCase[]>> = {
       ],
     },
     {
-      title: "fallthrough of which one zone is served",
+      title: "fallthrough with one served zone",
       corefile: ". {\n kubernetes cluster.local 10.0.0.0/8 {\n  fallthrough in-addr.arpa ip6.arpa\n }\n}",
       warnings: [],
     },
@@ -233,7 +233,7 @@ const CASES: Readonly<Record<string, readonly LintCase[]>> = {
       ],
     },
     {
-      title: "next with nothing to go on to",
+      title: "next without a later forward",
       corefile: ". {\n forward . 192.0.2.53 {\n  next NXDOMAIN\n }\n}",
       warnings: [
         "LINT_OPTION_WITHOUT_EFFECT Corefile:3:3: warning: 'next' has no effect: no other 'forward' follows",
@@ -291,14 +291,14 @@ const CASES: Readonly<Record<string, readonly LintCase[]>> = {
       ],
     },
     {
-      title: "pods are not known",
+      title: "kubernetes without pods verified",
       corefile: ". {\n autopath example.org @kubernetes\n kubernetes cluster.local {\n  pods insecure\n }\n}",
       warnings: [
         "LINT_CLUSTER_MISSING Corefile:2:23: warning: 'autopath' does nothing: without 'pods verified', 'kubernetes' does not know which pod sends a query",
       ],
     },
     {
-      title: "all is there",
+      title: "with all prerequisites",
       corefile:
         ". {\n autopath @kubernetes\n k8s_external example.org\n kubernetes cluster.local {\n  pods verified\n }\n}",
       warnings: [],

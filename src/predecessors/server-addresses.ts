@@ -1,4 +1,4 @@
-/** Servers as configurations of old programs name them, as `forward` takes them. */
+/** Converts server addresses from the configurations of old programs to the form of `forward`. */
 
 import { lookup } from "node:dns/promises";
 import { encodeMessage, makeQuery } from "../dns/message.ts";
@@ -11,7 +11,7 @@ import { messageOf } from "../lib/text/message-of.ts";
 import type { Clock } from "../lib/time/clock.ts";
 import { askOnceWith } from "./ask-once.ts";
 
-/** The addresses of a host, best first. Rejects if there are none. */
+/** The addresses of a host, best first. Rejects if the host has no address. */
 export type HostResolver = (host: string) => Promise<readonly string[]>;
 
 export const systemResolver: HostResolver = async (host) =>

@@ -1,4 +1,4 @@
-/** Addresses of a host by its name: for upstreams that are given by name, once at set-up. */
+/** Addresses of a host by name, for upstreams that are given by name. Used once, at setup. */
 
 import { lookup } from "node:dns/promises";
 import { EncodedSections } from "../dns/encoded-sections.ts";
@@ -12,7 +12,7 @@ import { messageOf } from "../lib/text/message-of.ts";
 import type { Exchange } from "./exchange/exchange.ts";
 import { exchangeOnce } from "./exchange-once.ts";
 
-/** IPv4 addresses first, then IPv6. Rejects if there are none. */
+/** IPv4 addresses first, then IPv6. Rejects if the host has no address. */
 export type HostLookup = (host: Name) => Promise<string[]>;
 
 /** Milliseconds for one server's answer. */

@@ -74,7 +74,7 @@ describe("portolan explain with a live cluster", { concurrency: 2 }, () => {
     assert.deepEqual([node.code, node.output], [2, ""]);
     assert.match(
       node.errors,
-      /asks the resolver of its node and not the cluster's: its dnsPolicy is Default\n$/,
+      /uses the resolver of its node and not the cluster's: its dnsPolicy is Default\n$/,
     );
     const none = await explain(`endpoint ${api.url}`, "web", "-from", "shop/nobody");
     assert.equal(none.errors, "-from shop/absent: the cluster has no such pod\n");

@@ -195,7 +195,7 @@ describe("portolan explain -server refuses", { concurrency: 2 }, () => {
     [
       "another machine",
       "10.0.0.1:8183",
-      /on loopback alone; open a tunnel .*kubectl port-forward pod\/NAME 8183/,
+      /on loopback only; open a tunnel .*kubectl port-forward pod\/NAME 8183/,
     ],
   ] as const) {
     test(title, async () => assert.match(await run(server), message));
@@ -207,7 +207,7 @@ describe("portolan explain -server refuses", { concurrency: 2 }, () => {
   });
 
   test("flags for a configuration of one's own", async () => {
-    assert.match(await run("8183", "-conf", "Corefile"), /^-conf says how a configuration is made/);
+    assert.match(await run("8183", "-conf", "Corefile"), /^-conf changes how a configuration is run/);
     assert.match(await run("8183", "-again"), /^-again says/);
   });
 
@@ -318,7 +318,7 @@ describe("explain -server asks a console", () => {
     const token = ["-token-file", join(server.folder, "token")];
     const refused = await runPortolan(["explain", "example.org", ...flags]);
     assert.equal(refused.code, 2);
-    assert.match(refused.errors, /it asks for its token: -token-file FILE/);
+    assert.match(refused.errors, /the console needs a token: give -token-file FILE/);
     const asked = await runPortolan(["explain", "example.org", ...flags, ...token]);
     assert.deepEqual([asked.code, asked.errors], [0, ""]);
     assert.match(asked.output, /whoami/);

@@ -187,7 +187,7 @@ describe("portolan explain", { concurrency: 2 }, () => {
   });
 
   for (const [title, args, message] of [
-    ["no name", [], /explain what\? NAME is missing\n.*Usage:/s],
+    ["no name", [], /NAME is missing: which name shall be explained\?\n.*Usage:/s],
     [
       "an invalid type",
       ["a.example.org", "AA"],

@@ -21,7 +21,7 @@ function indented(by: number): string {
 }
 
 for (const [title, head, by, line] of [
-  ["a HelmRelease behind another document", "kind: Other\n---\nkind: HelmRelease\nspec:\n  values:\n", 4, 12],
+  ["a HelmRelease after another document", "kind: Other\n---\nkind: HelmRelease\nspec:\n  values:\n", 4, 12],
   ["a HelmChartConfig", "kind: HelmChartConfig\nspec:\n  valuesContent: |-\n", 4, 10],
   ["values alone", "", 0, 7],
 ] as const) {

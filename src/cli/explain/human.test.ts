@@ -90,6 +90,6 @@ test("a dropped query has no message", () => {
     formatExplanation(dropped, { colour: false }),
     /answer +none: the query is dropped, after 124 ms\n$/,
   );
-  const late = { ...dropped, error: "no answer within 8 s, and nobody waits for it any longer" };
-  assert.match(formatExplanation(late, { colour: false }), /answer +no answer within 8 s, and nobody/);
+  const late = { ...dropped, error: "no answer within 8 s, and the client has gone" };
+  assert.match(formatExplanation(late, { colour: false }), /answer +no answer within 8 s, and the client has gone/);
 });

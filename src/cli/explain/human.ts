@@ -63,7 +63,10 @@ function wayLines(explanation: Explanation, painted: Painter): string[] {
   if (server !== undefined) lines.push(labelled("server", serverText(server)));
   lines.push(
     labelled("listener", listener),
-    labelled("block", block ?? "none: no server block of this listener takes the name, so it is refused"),
+    labelled(
+      "block",
+      block ?? "none: no server block of this listener has the name, so the query is refused",
+    ),
   );
   if (view !== undefined) lines.push(labelled("view", view));
   if (steps.length > 0) lines.push("");

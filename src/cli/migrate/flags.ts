@@ -76,7 +76,7 @@ export const MIGRATE_FLAGS: readonly FlagRow<MigrateFlags>[] = [
   textRow("domain", "ZONE", "zone of the cluster for kube-dns (default cluster.local)", (flags, value) => {
     flags.domain = value.replace(/\.$/, "");
   }),
-  switchRow(["deprecations"], "also replace what is deprecated in that version", (flags, on) => {
+  switchRow(["deprecations"], "also replace options that are deprecated in that version", (flags, on) => {
     flags.deprecations = on;
   }),
   switchRow(["wildcards"], "keep the wildcard labels of kube-dns working", (flags, on) => {

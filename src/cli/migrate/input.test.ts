@@ -32,12 +32,12 @@ function refusal(text: string, kind?: MigrationInput["kind"]): string {
 describe("a ConfigMap with a Corefile", () => {
   for (const [title, text] of [
     ["alone", COREDNS],
-    ["behind another document", `${ACCOUNT}---\n${COREDNS}`],
-    ["behind a ConfigMap of something else", `${OTHER}---\n${COREDNS}`],
-    ["behind a document that is not valid YAML", `a: [\n---\n${COREDNS}`],
+    ["after another document", `${ACCOUNT}---\n${COREDNS}`],
+    ["after another ConfigMap", `${OTHER}---\n${COREDNS}`],
+    ["after a document that is not valid YAML", `a: [\n---\n${COREDNS}`],
     ["before the ConfigMap of kube-dns", `${COREDNS}---\n${KUBE_DNS}`],
     ["in a List", list(ACCOUNT, OTHER, COREDNS)],
-    ["in a List behind another document", `${ACCOUNT}---\n${list(COREDNS)}`],
+    ["in a List after another document", `${ACCOUNT}---\n${list(COREDNS)}`],
     [
       "in a ConfigMapList, whose items have no kind",
       JSON.stringify({
@@ -57,9 +57,9 @@ describe("a ConfigMap with a Corefile", () => {
 
 describe("a ConfigMap of kube-dns", () => {
   for (const [title, text, kind] of [
-    ["behind another document", `${ACCOUNT}---\n${KUBE_DNS}`, undefined],
+    ["after another document", `${ACCOUNT}---\n${KUBE_DNS}`, undefined],
     ["in a List", list(OTHER, KUBE_DNS), undefined],
-    ["behind a Corefile, where kube-dns is asked for", `${COREDNS}---\n${KUBE_DNS}`, "kube-dns"],
+    ["after a Corefile, with kube-dns as the source", `${COREDNS}---\n${KUBE_DNS}`, "kube-dns"],
   ] as const) {
     it(`is found ${title}`, () => {
       const input = read(text, kind);

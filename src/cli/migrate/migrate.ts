@@ -285,7 +285,7 @@ function usage(): string {
     "",
     "  migrate        writes the new Corefile (the default verb)",
     "  downgrade      writes a Corefile that CoreDNS of the version -to understands",
-    "  deprecated     lists what is deprecated, ignored, removed or new between both versions",
+    "  deprecated     lists options that are deprecated, ignored, removed or new between both versions",
     "  unsupported    lists unknown directives and options",
     "  default        says whether the Corefile is the default of a release of Kubernetes",
     "  released       says whether -from is a release of CoreDNS",

@@ -62,7 +62,7 @@ Ask it:        dig @127.0.0.1 -p 10053 hello.example TXT
 async function runTests(words: readonly string[]): Promise<number> {
   const files =
     words.length > 0 ? words : globSync("**/*.test.{ts,js,mjs}", { exclude: ["**/node_modules/**"] });
-  if (files.length === 0) return fail("there is no test here: a test is a file such as greet.test.ts");
+  if (files.length === 0) return fail("no tests found: tests are files such as greet.test.ts");
   for (const file of files) {
     const content = nodeHost.readFile(file);
     if (content.kind !== "text") return fail(`cannot test ${file}: ${describeNoText(content)}`);

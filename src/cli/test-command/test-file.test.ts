@@ -102,7 +102,7 @@ describe("parseTestFile", () => {
       [
         '8: "a A b": ',
         '6: flags: unknown flag "ab", expected some of aa tc rd ra ad cd',
-        '5: rcode: "BAD" is none',
+        '5: rcode: "BAD" is not an rcode',
         '7: ttl: "x" is neither',
       ],
     ],

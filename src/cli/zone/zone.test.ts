@@ -63,7 +63,7 @@ for (const [title, text, output] of [
   [
     "a second SOA record",
     "$TTL 1\n@ SOA a. b. 1 1 1 1 1\n@ NS a.\n@ SOA a. b. 1 1 1 1 1\n@ SOA a. b. 2 1 1 1 1\n",
-    "DIR/z:5:1: a second SOA record of the zone: it takes the place of the first\nzone example.org. has errors\n",
+    "DIR/z:5:1: a second SOA record of the zone: it replaces the first\nzone example.org. has errors\n",
   ],
   [
     "data beside an alias",
@@ -78,7 +78,7 @@ for (const [title, text, output] of [
   [
     "DS records at the apex",
     "$TTL 1\n@ SOA a. b. 1 1 1 1 1\n@ NS a.\n@ DS 1 13 2 00\n",
-    "DIR/z: has DS records at its apex: they belong into the parent zone\nzone example.org. has errors\n",
+    "DIR/z: has DS records at its apex: they belong in the parent zone\nzone example.org. has errors\n",
   ],
 ] as const) {
   test(`check finds ${title}`, async () => {

@@ -157,7 +157,7 @@ for (const [what, files, message] of [
   [
     "an algorithm that cannot sign",
     { key: "example.org. DNSKEY 257 3 12 AAAA", private: "" },
-    /algorithm 12 cannot sign here: use one of/,
+    /algorithm 12 is not supported for signing: use one of/,
   ],
   ["no private key", { ...newKey("example.org."), private: "hello" }, /\.private: not in the form/],
   [

@@ -179,7 +179,7 @@ test("what is strange but can be served is a warning", async () => {
   assert.match(log, /db:5:1: warning: other data beside a CNAME record/);
   assert.match(log, /db:6:1: warning: ignored: the name does not lie in example\.org\./);
   assert.match(log, /db:7:1: warning: ignored: class CH in a zone of class IN/);
-  assert.match(log, /db:8:1: warning: a second SOA record of the zone: it takes the place of the first/);
+  assert.match(log, /db:8:1: warning: a second SOA record of the zone: it replaces the first/);
   await running.stop();
 });
 

@@ -71,10 +71,10 @@ export function wordSince(
   return isOverQuic ? { word: "quic://", version: "1.15.0" } : undefined;
 }
 
-/** Directives of CoreDNS that may stand several times in a block here alone. */
+/** Directives that CoreDNS accepts only once in a block, and this server several times. */
 export const ONCE_IN_COREDNS: ReadonlySet<string> = new Set(["grpc"]);
 
-/** The version of CoreDNS that introduced a plugin; `undefined` if there is none. */
+/** The version of CoreDNS that introduced a plugin; `undefined` if CoreDNS never had it. */
 export function pluginSince(name: string): string | undefined {
   return SINCE.get(name) ?? (TODAYS.has(name) ? OLDEST : undefined);
 }

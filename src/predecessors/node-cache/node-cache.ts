@@ -1,4 +1,7 @@
-/** node-cache: the Corefile of a node's cache, kept in step with kube-dns's ConfigMap, and the network around it (docs/spec/kube-dns.md#node-cache). */
+/**
+ * node-cache: keeps the Corefile of a node's cache in step with kube-dns's ConfigMap, and sets up the network around it
+ * (docs/spec/kube-dns.md#node-cache).
+ */
 
 import { rename, writeFile } from "node:fs/promises";
 import { dirname } from "node:path";

@@ -26,7 +26,7 @@ const ALLOW = "NodeLocal DNS Cache: allow DNS traffic";
 /** Exit code of iptables; a lock that another process holds for too long has another one. */
 const NO_SUCH_RULE = 1;
 
-/** More copies of one rule are not of our making. */
+/** More copies of one rule are not ours. */
 const MAX_COPIES = 16;
 
 export class NodeNetwork {

@@ -5,7 +5,7 @@ import { parseNameservers, parseSearchList } from "./resolv-conf.ts";
 
 it("reads only the nameserver lines", () => {
   const text = [
-    "# made by somebody",
+    "# made by a script",
     "; nameserver 192.0.2.1",
     "search default.svc.cluster.local svc.cluster.local",
     "nameserver 10.96.0.10",

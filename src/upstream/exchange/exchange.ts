@@ -50,7 +50,7 @@ export function isTransfer(request: UpstreamRequest): boolean {
   return type === RecordType.AXFR || type === RecordType.IXFR;
 }
 
-/** What holds a request while the answer is awaited: a socket, a connection. */
+/** The socket or connection that carries a request until its answer. */
 export interface RequestCarrier {
   timedOut(request: UpstreamRequest): void;
   /** Abandons the request: none of its callbacks is called. */

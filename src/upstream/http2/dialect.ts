@@ -27,6 +27,6 @@ export interface ResponseReader {
   /** The reason to refuse a response with this header; `undefined` if it may be an answer. */
   head(headers: IncomingHttpHeaders & IncomingHttpStatusHeader): string | undefined;
   tail(trailers: IncomingHttpHeaders): void;
-  /** The DNS message in a whole body, or the reason why there is none; `undefined` if only the end of the stream decides. */
+  /** The DNS message in a whole body, or the reason for its absence; `undefined` if only the end of the stream decides. */
   message(body: Uint8Array): Uint8Array | string | undefined;
 }

@@ -108,9 +108,9 @@ describe("an HTTP/2 connection error fails its queries, and the next query gets 
     ["push that is switched on", settings([2, 1])],
     ["a push", frame(PUSH_PROMISE, END_HEADERS, 1, Buffer.concat([numbers(2), Uint8Array.of(0x82)]))],
     ["data on no stream", frame(DATA, 0, 0, Buffer.alloc(10))],
-    ["data on a stream that nobody opened", frame(DATA, 0, 99, Buffer.alloc(10))],
-    ["a reset of a stream that nobody opened", frame(RST_STREAM, 0, 99, numbers(8))],
-    ["a response on a stream that nobody opened", frame(HEADERS, END_HEADERS, 99, OK_BLOCK)],
+    ["data on an idle stream", frame(DATA, 0, 99, Buffer.alloc(10))],
+    ["a reset of an idle stream", frame(RST_STREAM, 0, 99, numbers(8))],
+    ["a response on an idle stream", frame(HEADERS, END_HEADERS, 99, OK_BLOCK)],
     ["a request in place of a response", frame(HEADERS, END_HEADERS, 2, OK_BLOCK)],
     ["a frame that is too long", frame(77, 0, 0, Buffer.alloc(16_385))],
     ["CONTINUATION of nothing", frame(CONTINUATION, END_HEADERS, 1, OK_BLOCK)],
@@ -236,7 +236,7 @@ describe("a stream error that Node treats as a connection error: queries are res
 
 describe("unusual but allowed frames", () => {
   for (const [title, octets] of [
-    ["a frame that nobody knows", frame(77, 255, 1, Buffer.alloc(50))],
+    ["an unknown frame", frame(77, 255, 1, Buffer.alloc(50))],
     ["a priority", frame(PRIORITY, 0, 1, Buffer.alloc(5))],
     ["a wider window for a stream that is done", frame(WINDOW_UPDATE, 0, 1, numbers(10))],
     ["a reset of a stream that is done", frame(RST_STREAM, 0, 1, numbers(0))],
@@ -247,8 +247,8 @@ describe("unusual but allowed frames", () => {
       "a table of HPACK of nothing, and then a large one",
       Buffer.concat([settings([1, 0]), settings([1, 0x1_0000])]),
     ],
-    ["a setting that nobody knows", settings([99, 1])],
-    ["an answer to a ping that nobody sent", frame(PING, ACK, 0, Buffer.alloc(8))],
+    ["an unknown setting", settings([99, 1])],
+    ["an unsolicited ping acknowledgement", frame(PING, ACK, 0, Buffer.alloc(8))],
     ["one more acknowledgement of settings", frame(SETTINGS, ACK, 0)],
   ] as const)
     test(title, async () => {

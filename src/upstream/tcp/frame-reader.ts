@@ -12,7 +12,7 @@ const NEVER = (): boolean => false;
 export class FrameReader {
   readonly #received: (message: Uint8Array, lent?: PooledBuffer) => void;
   readonly #buffers: BufferPool | undefined;
-  /** First octet of a length whose second has not arrived; -1 if there is none. */
+  /** First octet of a length whose second has not arrived, else -1. */
   #firstLengthOctet = -1;
   #message: Uint8Array | undefined;
   /** The owner of {@link #message}, if it is lent. */

@@ -8,7 +8,7 @@ import { linuxSockets } from "../../runtime/linux/linux-sockets.ts";
 import { addressOf } from "../fixtures/udp-bench.ts";
 import { batchedDatagramPorts } from "./batched-datagram-port.ts";
 
-const skip = (await linuxSockets()) instanceof NoForeignFunctions ? "koffi is not to be had here" : false;
+const skip = (await linuxSockets()) instanceof NoForeignFunctions ? "koffi is not available here" : false;
 
 test("slow replies end a turn of the event loop within a batch, and still reach their requests", {
   skip,

@@ -11,7 +11,7 @@ export interface DatagramPort {
   readonly gathers?: boolean;
   /** Sends the first `length` octets, with `id` in place of the first two. The octets may be reused at once. */
   send(bytes: Uint8Array, length: number, id: number): void;
-  /** Local address and port, for messages; empty while there is none. */
+  /** Local address and port, for messages; empty while it has no address. */
   localText(): string;
   close(): void;
 }

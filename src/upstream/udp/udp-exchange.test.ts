@@ -24,7 +24,7 @@ const ways = [
 
 for (const [way, openPort] of ways) {
   describe(`UDP exchange by ${way}`, {
-    skip: openPort === undefined && "koffi is not to be had here",
+    skip: openPort === undefined && "koffi is not available here",
   }, () => {
     behaves(new Cleanup(openPort));
   });
