@@ -91,5 +91,8 @@ test("a dropped query has no message", () => {
     /answer +none: the query is dropped, after 124 ms\n$/,
   );
   const late = { ...dropped, error: "no answer within 8 s, and the client has gone" };
-  assert.match(formatExplanation(late, { colour: false }), /answer +no answer within 8 s, and the client has gone/);
+  assert.match(
+    formatExplanation(late, { colour: false }),
+    /answer +no answer within 8 s, and the client has gone/,
+  );
 });

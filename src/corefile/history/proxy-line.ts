@@ -108,7 +108,9 @@ function google(
   words: readonly Token[],
   losses: string[],
 ): TodaysLine {
-  losses.push("'https_google' used an API of its own that no longer exists: the same resolvers are queried over TLS");
+  losses.push(
+    "'https_google' used an API of its own that no longer exists: the same resolvers are queried over TLS",
+  );
   const addresses = words[0]?.text === "bootstrap" ? words.slice(1).map(({ text }) => text) : GOOGLE;
   const upstreams = addresses.map((address) => `tls://${address.replace(/:\d+$/, "")}`);
   return {

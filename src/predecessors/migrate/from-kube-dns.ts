@@ -5,7 +5,7 @@ import type { Migrated, Notice } from "./notice.ts";
 import { TODAY } from "./versions.ts";
 
 export interface KubeDnsMigrationOptions {
-  /** Without final dot. */
+  /** Without the final dot. */
   readonly domain: string;
   /** Whether `*` in names keeps working. */
   readonly wildcards?: boolean;

@@ -44,7 +44,7 @@ export interface ExchangeOptions {
   readonly maxAge: number;
 }
 
-/** Whether it asks for all of a zone, or its changes. */
+/** Whether it asks for a whole zone, or for its changes. */
 export function isTransfer(request: UpstreamRequest): boolean {
   const type = readU16(request.bytes, request.questionEnd - 4);
   return type === RecordType.AXFR || type === RecordType.IXFR;

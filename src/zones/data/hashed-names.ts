@@ -3,7 +3,7 @@ import { hash } from "node:crypto";
 import type { Name } from "../../dns/name.ts";
 import { sortInPortions } from "./portioned-sort.ts";
 
-/** Octets of a digest of SHA-1. */
+/** Bytes of a SHA-1 digest. */
 export const SHA1_OCTETS = 20;
 
 export class HashedNames {

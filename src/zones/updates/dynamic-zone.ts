@@ -228,7 +228,7 @@ export class DynamicZone {
           if (contents !== undefined && contents.damage.length > 0) await this.#upkeep.restore(this.#base);
         } else if (contents !== undefined && contents.base !== this.#base) await this.journal.retire();
       } catch (error) {
-        this.#log.error(`Updates of zone "${this.#served.spelled}" cannot be taken: ${messageOf(error)}`);
+        this.#log.error(`Updates of zone "${this.#served.spelled}" cannot be accepted: ${messageOf(error)}`);
       }
     });
   }

@@ -1,4 +1,4 @@
-/** What the SOA records in a journal tell about the zone and the file that it belongs to. */
+/** What the SOA records in a journal reveal about its zone and file. */
 import type { Name } from "../../dns/name.ts";
 import { SOA } from "../../dns/record-table.ts";
 import { RecordType } from "../../dns/type-names.ts";
@@ -12,7 +12,7 @@ export function isBasedOn({ base, steps }: JournalContents, serial: number): boo
   return last !== undefined && SOA.is(last.record) && !isAsNew(serial, last.record.data.serial);
 }
 
-/** The zone that the updates are of. */
+/** The zone of the updates. */
 export function zoneOf({ steps }: JournalContents): Name | undefined {
   return steps.find(({ record }) => record.type === RecordType.SOA)?.record.name;
 }

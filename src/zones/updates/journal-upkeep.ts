@@ -1,4 +1,4 @@
-/** Care for the journal of a zone: it is written anew when it is large or damaged, and the log says what was lost. */
+/** Maintains the journal of a zone: compacts it when it is large or damaged, and logs lost updates. */
 
 import type { Logger } from "../../lib/logging/log.ts";
 import { messageOf } from "../../lib/text/message-of.ts";
@@ -58,7 +58,10 @@ export class JournalUpkeep {
     );
   }
 
-  /** Writes a journal anew that has become large. Never rejects: the updates are on the disk and in force, whether it becomes shorter or not. */
+  /**
+   * Compacts a journal that has become large. Never rejects: the updates are on disk and in force, whether it becomes shorter or
+   * not.
+   */
   async compact(base: number): Promise<void> {
     if (this.#journal.size <= this.#compactAt) return;
     try {
