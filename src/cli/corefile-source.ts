@@ -1,4 +1,4 @@
-/** Where the text of a Corefile comes from, and why it cannot be had. */
+/** Reads the text of a Corefile, or reports why it cannot be read. */
 
 import { existsSync, readSync } from "node:fs";
 import { isatty } from "node:tty";
@@ -90,7 +90,7 @@ function readChunk(chunk: Buffer): number {
       // Windows reports the end of a pipe like this.
       if (code === "EOF") return 0;
       if (code !== "EAGAIN") throw new UnreadableCorefile("stdin", messageOf(error));
-      // Somebody set the pipe to say so instead of waiting; there is nothing to do until the text is there.
+      // Another process made the pipe non-blocking. Nothing else can be done until the text arrives.
       Atomics.wait(sleep, 0, 0, AGAIN_AFTER);
     }
   }

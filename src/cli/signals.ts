@@ -1,4 +1,4 @@
-/** What the process does on signals (docs/spec/coredns-behaviour.md#signals). */
+/** The process's reactions to signals (docs/spec/coredns-behaviour.md#signals). */
 
 import type { ProcessLog } from "../lib/logging/log.ts";
 import { messageOf } from "../lib/text/message-of.ts";

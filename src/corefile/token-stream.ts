@@ -4,12 +4,12 @@ import { type DiagnosticSink, formatPlace, quoteText, type Span } from "./diagno
 import { substituteEnvironment } from "./environment.ts";
 import type { Token } from "./tokens.ts";
 
-/** A text under way: the main file, or what an import brought. */
+/** A text being read: the main file, or an imported text. */
 export interface ImportFrame {
   readonly tokens: readonly Token[];
-  /** The text in which the import stands; undefined for the main file. */
+  /** The text that contains the import; `undefined` for the main file. */
   readonly parent: ImportFrame | undefined;
-  /** `snippet common`, `file /etc/coredns/common.conf`: a text must not appear among its own parents. */
+  /** `snippet common`, `file /etc/coredns/common.conf`: a text must not be among its own parents. */
   readonly identity: string;
   readonly importedAt: Span | undefined;
   /** The arguments of the import, for `{args[0]}`, `{args[1]}`, ... */
@@ -51,12 +51,12 @@ export class TokenStream {
     return this.#tooFaultyAt;
   }
 
-  /** The text of the token that {@link next} gave last, as long as nobody has peeked beyond it. */
+  /** The text of the token that {@link next} last returned, valid until {@link peek} passes its end. */
   get frame(): ImportFrame | undefined {
     return this.#cursors.at(-1)?.frame;
   }
 
-  /** Puts texts in front of what is left to read, the first to be read first. */
+  /** Inserts texts before the unread rest; the first is read first. */
   push(frames: readonly ImportFrame[]): void {
     this.#current = undefined;
     this.#crossedBorder = true;

@@ -27,7 +27,7 @@ export class Expression<F> {
     return this.#root.type;
   }
 
-  /** The value, where it is the same for all facts. */
+  /** The value, if it is the same for all facts. */
   get constant(): ExpressionValue | undefined {
     return this.#root.constant;
   }

@@ -13,7 +13,7 @@ import { explainUnknownWords } from "./unknown-words.ts";
 export interface AdvisedConfiguration {
   readonly corefile: Corefile;
   readonly blocks: readonly (LintBlock & Parameters<typeof misplacedOptionNotes>[0][number])[];
-  /** The plugins that there are. */
+  /** The known plugins. */
   readonly registry: KnownPlugins;
   readonly machine: LintInput["machine"];
   /** Returns the text of a file. */

@@ -33,11 +33,11 @@ export interface Claim {
 /** Rules compare all pairs of zones, so blocks with more zones are skipped. */
 const MAX_ZONES = 512;
 
-/** The plugins that there are. */
+/** The known plugins. */
 export interface KnownPlugins {
-  /** Place in the chain, `Infinity` for one that does not exist. */
+  /** Position in the chain, `Infinity` for an unknown plugin. */
   position(name: string): number;
-  /** The definition, where it is loaded. */
+  /** The definition, if the plugin is loaded. */
   loaded(name: string): Pick<PluginDefinition<unknown>, "claims"> | undefined;
 }
 

@@ -44,7 +44,7 @@ const FUNCTIONS = new Map([
   ["group", { parameters: [UNKNOWN], result: STRING, call: () => "" }],
 ] as const);
 
-/** The value of an expression that asks nothing about the query; `undefined` for any other, and for a faulty one. */
+/** The value of an expression that does not depend on the query; `undefined` for any other, and for an invalid one. */
 export function constantOf(text: string): ExpressionValue | undefined {
   try {
     const expression = compileExpression(text, { functions: FUNCTIONS });

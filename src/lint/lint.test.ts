@@ -427,7 +427,7 @@ describe("lint", () => {
 describe("an added plugin that declares the zones it answers for", () => {
   const corefile = ". {\n greet example.org\n file db example.org\n whoami\n}";
 
-  it("makes the plugins behind it unreachable, as built-in ones do", () => {
+  it("makes the plugins after it unreachable, as built-in ones do", () => {
     const greet = { name: "greet", claims: ({ args }: Directive) => ({ zones: args }) };
     assert.deepEqual(warningsOf(corefile, [greet]), [
       "LINT_UNREACHABLE Corefile:3:2: warning: 'file' is never reached: 'greet' (Corefile:2:2) answers every query that gets this far",

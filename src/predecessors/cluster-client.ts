@@ -1,4 +1,4 @@
-/** The API of the cluster for commands that are no server: they find it as kubectl and pods do. */
+/** Access to the cluster's API for commands that are not a server. They find it as kubectl and pods do. */
 
 import {
   type ClusterAccess,

@@ -25,7 +25,7 @@ export interface PredecessorCluster {
   stop(): Promise<void>;
 }
 
-/** @throws ClusterAccessError where the options lead to no cluster */
+/** @throws ClusterAccessError if the options lead to no cluster */
 export async function makeClusterSource(options: ClusterSourceOptions): Promise<PredecessorCluster> {
   const { manifests, store, clock, log, random, environment } = options;
   const reduce = { shared: new SharedValues() };

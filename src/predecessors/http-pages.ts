@@ -1,4 +1,4 @@
-/** A few pages over HTTP, for commands that have nothing else to say over it. */
+/** Serves a few pages over HTTP, for commands without another HTTP interface. */
 
 import { once } from "node:events";
 import { createServer, type Server } from "node:http";

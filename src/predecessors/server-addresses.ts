@@ -1,4 +1,4 @@
-/** Servers as configurations of old programs name them, as `forward` takes them. */
+/** Converts server addresses from the configurations of old programs to the form of `forward`. */
 
 import { lookup } from "node:dns/promises";
 import { encodeMessage, makeQuery } from "../dns/message.ts";

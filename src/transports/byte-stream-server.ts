@@ -225,7 +225,7 @@ export async function untilAccepted(accepted: () => number): Promise<void> {
 class OpenConnection implements BudgetedConnection, ConnectionAccount {
   budgetPlace: ListPlace<BudgetedConnection> | undefined;
   readonly octets: number;
-  /** Where it stands in the server's list. */
+  /** Its place in the server's list. */
   place: ListPlace<OpenConnection> | undefined;
   readonly #socket: Socket;
   readonly #server: ByteStreamServer;

@@ -8,9 +8,9 @@ import { LinkedList, type ListPlace } from "../lib/collections/linked-list.ts";
 
 /** A connection as the budget sees it. */
 export interface BudgetedConnection {
-  /** Where it stands in the budget, which alone sets this; `undefined` at first. */
+  /** Its place in the budget, set only by the budget; `undefined` at first. */
   budgetPlace: ListPlace<BudgetedConnection> | undefined;
-  /** Whether a query of it is under way: such a connection is not closed for another one. */
+  /** Whether it has a query in flight: such a connection is not closed for another one. */
   readonly awaitsAnswers: boolean;
   /** Memory that it takes as long as it is open, even when idle. */
   readonly octets: number;

@@ -22,14 +22,14 @@ export interface HttpQueriesOptions {
   readonly onResponse?: ((status: number) => void) | undefined;
 }
 
-/** What a request line asks for. */
+/** The target of a request line. */
 export type RequestTarget =
   | { readonly kind: "message"; readonly message: Uint8Array }
   /** The message is the body. */
   | { readonly kind: "body" }
   | { readonly kind: "refused"; readonly status: number };
 
-/** @param target path and query as they stand in the request */
+/** @param target path and query as in the request */
 export function readTarget(method: string | undefined, target: string | undefined): RequestTarget {
   const [path, query = ""] = splitOnce(target ?? "", "?");
   if (path !== PATH) return { kind: "refused", status: 404 };

@@ -1,4 +1,4 @@
-/** Addresses of a host by its name: for upstreams that are given by name, once at set-up. */
+/** Addresses of a host by name, for upstreams that are given by name. Used once, at setup. */
 
 import { lookup } from "node:dns/promises";
 import { EncodedSections } from "../dns/encoded-sections.ts";

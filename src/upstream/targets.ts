@@ -236,7 +236,7 @@ async function placesOf(word: Target, lookup: HostLookup, bootstrap?: Bootstrap)
   } catch (error) {
     throw new SetupError(`failed to resolve "${text}": ${messageOf(error)}${asFile}`, {
       notes: [
-        `write its IP address${bootstrap === undefined ? "" : ", or name a server that knows it with 'resolver'"}`,
+        `write its IP address${bootstrap === undefined ? "" : ", or name a server that resolves it with 'resolver'"}`,
       ],
     });
   }

@@ -123,7 +123,7 @@ describe("portolan explain", { concurrency: 2 }, () => {
 
   test("a name that no block takes is refused", async () => {
     const { output } = await explainCluster("example.com", "-listener", "dns://:1053");
-    assert.match(output, /block +none: no server block of this listener takes the name/);
+    assert.match(output, /block +none: no server block of this listener has the name/);
     assert.match(output, /answer +REFUSED/);
   });
 

@@ -1,4 +1,4 @@
-/** Captures as text: JSON, a line each, as `portolan tail -json` writes queries; lines with facts about the server among them. */
+/** Captures as text: JSON lines as `portolan tail -json` writes them, with facts about the server among them. */
 
 import { closeSync, fstatSync, ftruncateSync, openSync, statSync } from "node:fs";
 import { FACTS_SCHEMA, IMPOSSIBLE_NAME_SCHEMA, POD_SCHEMA } from "../../console/api-schema.ts";

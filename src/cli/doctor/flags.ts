@@ -6,7 +6,7 @@ export type DoctorFormat = (typeof FORMATS)[number];
 
 export interface DoctorFlags extends LiveServerFlags {
   format: DoctorFormat;
-  /** Milliseconds for which the server is listened to. */
+  /** Milliseconds of listening. */
   duration: number;
   /** File to write the capture to; empty for none. */
   record: string;

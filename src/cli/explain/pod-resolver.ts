@@ -104,7 +104,7 @@ export interface SearchResult {
   readonly hasAnswer: boolean;
 }
 
-/** Why a libc does not ask for the next name; `undefined` when it does. */
+/** The reason why a libc does not try the next name; `undefined` if it does. */
 export function whyEnough({ rcode, hasAnswer }: SearchResult, libc: LibcName): string | undefined {
   if (rcode === "NOERROR" && hasAnswer) return "an answer: the search ends here";
   if (libc === "glibc" || rcode === "NXDOMAIN") return undefined;

@@ -1,4 +1,4 @@
-/** Asks a running server by the endpoint that its Corefile opens with `explain`, or by its console. */
+/** Asks a running server, through the endpoint of its `explain` directive or through its console. */
 
 import { request } from "node:http";
 import { isLoopbackHost } from "../../console/http/loopback.ts";
@@ -172,7 +172,7 @@ export class RemoteExplainer implements Explainer {
     if (error instanceof Error && (error.name === "TimeoutError" || code === "ABORT_ERR"))
       return `no answer within ${this.#timeout / 1_000} s: is that the address of explain, and is the server overloaded?`;
     if (code.startsWith("HPE_") || code === "ECONNRESET")
-      return `what listens there does not speak HTTP (${code}): give the address of explain, not that of DNS`;
+      return `the service there does not speak HTTP (${code}): give the address of explain, not that of DNS`;
     return messageOf(error);
   }
 

@@ -1,4 +1,4 @@
-/** Tests of a configuration as they are written in YAML, read with all faults at once. */
+/** Parses a YAML test file and reports all faults at once. */
 
 import { isNode, LineCounter, parseDocument } from "yaml";
 import { FLAG_NAMES } from "../../dns/message-text.ts";

@@ -27,7 +27,7 @@ export class TextEditor {
     return name.span.file === this.#file;
   }
 
-  /** Puts lines in the place of a directive; its comments stay, above them. */
+  /** Replaces a directive by lines; its comments stay, above them. */
   replace(directive: Directive, lines: readonly CorefileLine[]): void {
     const start = this.#offsetOf(directive.name.span);
     const end = this.#endOf(directive);
@@ -51,7 +51,7 @@ export class TextEditor {
     else this.#add(start, end + (rest.length - rest.trimStart().length), "");
   }
 
-  /** Puts lines behind the last one of a server block; what a snippet brought stands elsewhere, and is not the block's alone. */
+  /** Appends lines to a server block. Lines of a snippet are elsewhere and not the block's alone. */
   append(block: ServerBlock, lines: readonly CorefileLine[]): void {
     const last = block.directives.findLast((directive) => this.#standsIn(block, directive));
     if (last !== undefined) {
@@ -64,14 +64,14 @@ export class TextEditor {
     this.#add(at, at, lines.map((line) => `${textOf(line, "    ")}\n`).join(""));
   }
 
-  /** Puts lines behind a directive, as far in as it is. */
+  /** Inserts lines after a directive, with the same indentation. */
   insertBehind(directive: Directive, lines: readonly CorefileLine[]): void {
     const indent = this.#indentAt(this.#offsetOf(directive.name.span));
     const at = this.#lineEnd(this.#endOf(directive));
     this.#add(at, at, lines.map((line) => `\n${textOf(line, indent)}`).join(""));
   }
 
-  /** Puts a line into the block of a directive, which gets braces if it has none. */
+  /** Adds a line to the block of a directive, with braces if it has none. */
   addOption(directive: Directive, line: CorefileLine): void {
     const start = this.#offsetOf(directive.name.span);
     const indent = this.#indentAt(start);

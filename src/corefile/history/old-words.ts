@@ -23,11 +23,11 @@ export interface OldWord {
   readonly directive: Directive;
   /** The part to remove: {@link directive}, or a line of its block. */
   readonly old: Directive;
-  /** What takes its place; empty where nothing does. */
+  /** The replacement; empty if nothing replaces it. */
   readonly lines: readonly CorefileLine[];
-  /** Lines for the server block that it stands in. */
+  /** Lines to add to the surrounding server block. */
   readonly beside: readonly CorefileLine[];
-  /** What cannot be carried over. */
+  /** The parts that cannot be converted. */
   readonly losses: readonly string[];
   /** The current form, as a sentence. */
   readonly advice: string;
@@ -68,7 +68,7 @@ export function spanOf({ old }: OldWord): Span {
   return old.name.span;
 }
 
-/** The longest FROM won, whatever the order; of `forward` it is the first one that fits. */
+/** In `proxy` the longest FROM won, whatever the order. In `forward` the first match wins. */
 function proxies(block: ServerBlock, readFile: ReadFileText): OldWord[] {
   const found = block.directives.filter(({ name }) => name.text === "proxy");
   const own = found.map((directive) => ({
@@ -103,7 +103,7 @@ function proxies(block: ServerBlock, readFile: ReadFileText): OldWord[] {
   });
 }
 
-/** `forward` stands in front of `grpc` in the chain, so it leaves the longer zones of that alone. */
+/** `forward` runs before `grpc`, so it must exclude the longer zones of `grpc`. */
 function withExceptions(
   own: CorefileLine,
   directive: Directive,

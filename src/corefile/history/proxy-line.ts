@@ -5,17 +5,17 @@ import { type CorefileLine, line, type Word } from "./line.ts";
 
 export interface TodaysLine {
   readonly line: CorefileLine;
-  /** What of the old words has no counterpart, and why that does no harm or some. */
+  /** The old words without a counterpart, with the consequences. */
   readonly losses: readonly string[];
 }
 
-/** The text of a file; `undefined` for one that cannot be read. */
+/** Returns the text of a file; `undefined` if it cannot be read. */
 export type ReadFileText = (path: string) => string | undefined;
 
 /** Google's resolvers, the default of `https_google`. */
 const GOOGLE = ["8.8.8.8", "8.8.4.4"];
 
-/** `forward`, or `grpc` where the upstreams speak that. */
+/** `forward`, or `grpc` for gRPC upstreams. */
 export function todaysProxy(proxy: Directive, readFile: ReadFileText): TodaysLine {
   const losses: string[] = [];
   const options: CorefileLine[] = [];
@@ -72,7 +72,7 @@ function policy({ args }: Directive, losses: string[]): CorefileLine[] {
   }
 }
 
-/** Probes were HTTP requests; today they are DNS queries, and need no path. */
+/** Probes were HTTP requests. Now they are DNS queries and need no path. */
 function healthCheck({ args }: Directive, losses: string[]): CorefileLine[] {
   const [, interval] = args;
   losses.push(
@@ -108,7 +108,9 @@ function google(
   words: readonly Token[],
   losses: string[],
 ): TodaysLine {
-  losses.push("'https_google' spoke an API of its own, which is gone: the same resolvers are asked over TLS");
+  losses.push(
+    "'https_google' used an API of its own that no longer exists: the same resolvers are queried over TLS",
+  );
   const addresses = words[0]?.text === "bootstrap" ? words.slice(1).map(({ text }) => text) : GOOGLE;
   const upstreams = addresses.map((address) => `tls://${address.replace(/:\d+$/, "")}`);
   return {

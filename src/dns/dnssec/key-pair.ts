@@ -1,4 +1,4 @@
-/** A key that signs zones, out of the two files that `dnssec-keygen` writes: `K<name>+<algorithm>+<tag>.key` and `.private`. */
+/** A zone signing key from the two files of `dnssec-keygen`: `K<name>+<algorithm>+<tag>.key` and `.private`. */
 
 import type { JsonWebKey, KeyObject } from "node:crypto";
 import { nodeCrypto } from "../../lib/files/node-modules.ts";

@@ -1,4 +1,4 @@
-/** The messages of etcd's API version 3 that are used here, and only those of their fields. */
+/** The messages and fields of etcd's API version 3 that are used here. */
 
 import { BinaryReader, BinaryWriter, WireType } from "@bufbuild/protobuf/wire";
 import { messageOf } from "../../lib/text/message-of.ts";

@@ -1,4 +1,4 @@
-/** The values of SkyDNS's keys: JSON objects that say what a name stands for (docs/spec/kube-dns.md#items). */
+/** The values of SkyDNS's keys: JSON objects with the data of a name (docs/spec/kube-dns.md#items). */
 import { messageOf } from "../../lib/text/message-of.ts";
 
 export interface ServiceItem {

@@ -46,7 +46,7 @@ function quoted(text: string): string {
   });
 }
 
-/** Numbers become floats, whatever they look like. */
+/** All numbers become floats. */
 export function fromJson(text: string, meter: Meter): ExpressionValue {
   meter.spend(text.length);
   let parsed: unknown;

@@ -12,7 +12,7 @@ import type { Run } from "./run.ts";
 
 type Of<K extends Node["kind"]> = Extract<Node, { readonly kind: K }>;
 
-/** What a chain with `?.` has for a value once nil was met: the rest of it is left out. */
+/** The value of a chain with `?.` after nil: the rest is skipped. */
 const LEFT_OUT: ExpressionValue = new Callable("left out", () => null);
 
 /** @throws LanguageError */

@@ -249,7 +249,7 @@ function numberAt(from: number, at: number): number | bigint {
   return Number.isSafeInteger(item) ? item : toInteger(BigInt(from) + BigInt(at));
 }
 
-/** A whole number from one of any kind; fractions are cut off. */
+/** Converts any number to a whole number; fractions are cut off. */
 export function wholeNumber(value: ExpressionValue): number | bigint {
   if (isInteger(value)) return value;
   if (!(value instanceof Float)) throw new RunFault(`invalid operation: int(${kindOf(value)})`);
@@ -317,7 +317,7 @@ export function checkUnary(operator: string, operand: Type): Type | Misuse {
   return operator === "not" ? BOOL : operand;
 }
 
-/** What `-x`, `+x`, `not x` come to. The operator is looked at once, when the expression is compiled. */
+/** The evaluation of `-x`, `+x`, `not x`. The operator is checked once, when the expression is compiled. */
 export function unaryOperation(operator: string): (operand: ExpressionValue, run: AnyRun) => ExpressionValue {
   if (operator === "not") return (operand) => !truth(operand);
   return operator === "+" ? positive : negative;
@@ -340,7 +340,7 @@ const numbersMinus = arithmetic(
   (left, right) => left - right,
 );
 
-/** @throws RunFault for what is neither true nor false */
+/** @throws RunFault for a value that is not Boolean */
 export function truth(value: ExpressionValue): boolean {
   if (typeof value === "boolean") return value;
   throw new RunFault(`${kindOf(value)} is neither true nor false`);

@@ -10,9 +10,9 @@ export interface Part<F> {
   readonly node: Node;
   readonly type: Type;
   readonly run: Evaluate<F>;
-  /** The value, where it is the same for all facts. */
+  /** The value, if it is the same for all facts. */
   readonly constant: ExpressionValue | undefined;
-  /** It reads what a part around it keeps, so that alone it means nothing. */
+  /** Whether it reads a value of a surrounding part, so that it has no meaning alone. */
   readonly isLocal?: boolean;
   /** Its parts, for explanations. */
   readonly children: readonly Part<F>[];

@@ -16,7 +16,7 @@ export const TEXT_UNIT = 32;
 
 export class Run<F> implements Meter {
   facts: F;
-  /** Values of `let` and of `#`, by number. Kept from one evaluation to the next, as a query costs no array. */
+  /** Values of `let` and of `#`, by number. Kept between evaluations, so that a query needs no array. */
   readonly slots: ExpressionValue[];
   #left = 0;
 
@@ -46,5 +46,5 @@ export class Run<F> implements Meter {
   }
 }
 
-/** A part of an expression, ready to be run. */
+/** A part of an expression, ready to run. */
 export type Evaluate<F> = (run: Run<F>) => ExpressionValue;

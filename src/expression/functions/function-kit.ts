@@ -75,7 +75,7 @@ export function listArgument(value: ExpressionValue | undefined, what: string): 
   throw new RunFault(`${what} ${kindOf(value ?? null)}`);
 }
 
-/** A whole number that is the number of something. */
+/** A whole number used as a count. */
 export function countArgument(value: ExpressionValue | undefined): number {
   if (typeof value === "number") return value;
   if (typeof value === "bigint") return value > 0n ? Number.MAX_SAFE_INTEGER : Number.MIN_SAFE_INTEGER;

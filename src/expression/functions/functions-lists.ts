@@ -93,7 +93,7 @@ const get: BuiltinFunction = {
   call: ([object = null, key = null]) => memberOrNil(object, key),
 };
 
-/** Nil for what there is not. */
+/** Nil for a missing member. */
 export function memberOrNil(object: ExpressionValue, key: ExpressionValue): ExpressionValue {
   if (object === null) return null;
   if (isMap(object)) return typeof key === "string" ? (object.get(key) ?? null) : null;
@@ -152,7 +152,7 @@ const fromPairs = ofList(
   "cannot transform % from pairs",
 );
 
-/** Elements once each, by `==`; 1 and 1.0 are the same. */
+/** Removes duplicates by `==`; 1 and 1.0 are the same. */
 function unique(items: readonly ExpressionValue[], run: AnyRun): ExpressionValue {
   const seen = new Set<ExpressionValue>();
   const others: ExpressionValue[] = [];

@@ -141,7 +141,7 @@ function gather(
 const pick = (wins: (order: number) => boolean) => (numbers: readonly ExpressionValue[]) =>
   numbers.reduce((best, value) => (wins(orderOf(value, best)) ? value : best));
 
-/** As floats, whatever they were: which is what an average is about. */
+/** Computed as floats, since an average may have a fraction. */
 function mean(numbers: readonly ExpressionValue[]): ExpressionValue {
   const sum = numbers.reduce<number>((total, value) => total + numberOf(value, "mean"), 0);
   return new Float(sum / numbers.length);

@@ -7,9 +7,9 @@ export type ExpressionTokenKind = "name" | "number" | "string" | "bytes" | "oper
 
 export interface ExpressionToken extends Extent {
   readonly kind: ExpressionTokenKind;
-  /** As written; of text, what it means. */
+  /** As written; for quoted text, its content. */
   readonly text: string;
-  /** What a literal stands for. */
+  /** The value of a literal. */
   readonly value: ExpressionValue;
 }
 

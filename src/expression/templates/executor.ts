@@ -193,7 +193,7 @@ export class Executor implements Meter {
     return value;
   }
 
-  /** @param given what the command before made: nothing for the first one */
+  /** @param given result of the previous command: empty for the first one */
   #command(
     { operands }: TemplateCommand,
     dot: TemplateValue,

@@ -367,7 +367,7 @@ function isBlank(body: readonly Statement[]): boolean {
   return body.every((statement) => statement.kind === "text" && statement.text.trim() === "");
 }
 
-/** What comes out of a pipe can only be given to something that takes arguments. */
+/** Only a callable command can receive the result of a pipe. */
 function checkStage({ operands: [first] }: TemplateCommand, stage: number): void {
   if (first === undefined || !["constant", "nil", "dot"].includes(first.kind)) return;
   throw new LanguageError("compile", `non executable command in pipeline stage ${stage}`, first);

@@ -76,7 +76,7 @@ function formatOne(verb: string, value: TemplateValue, format: Format, meter: Me
   return formatted ?? misfit(verb, value, format, meter);
 }
 
-/** @returns `undefined` where the verb does not fit */
+/** @returns `undefined` if the verb does not fit */
 function ofKind(verb: string, value: ExpressionValue, format: Format, meter: Meter): string | undefined {
   if (typeof value === "boolean")
     return verb === "t" || verb === "v" ? padded(String(value), format) : undefined;

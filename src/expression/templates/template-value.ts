@@ -11,7 +11,7 @@ import {
   valueText,
 } from "../values/values.ts";
 
-/** `undefined` is what a key has that is not there; nil is a value. */
+/** `undefined` is the value of a missing key; nil is a value. */
 export type TemplateValue = ExpressionValue | TemplateObject | undefined | readonly TemplateObject[];
 
 /** An object with named fields. */

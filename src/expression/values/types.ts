@@ -1,4 +1,4 @@
-/** What is known of a value before the expression is run. */
+/** The type of a value, as far as it is known before the expression is run. */
 import { Callable, type ExpressionValue, Float, isInteger, isList, isMap } from "./values.ts";
 
 export type TypeKind =
@@ -15,7 +15,7 @@ export type TypeKind =
 
 export interface Type {
   readonly kind: TypeKind;
-  /** Of arrays: what all elements are. */
+  /** For arrays: the type of all elements. */
   readonly element?: Type;
 }
 

@@ -55,14 +55,14 @@ export function toInteger(value: bigint): number | bigint {
   return Number.isSafeInteger(small) ? small : cut;
 }
 
-/** The number that an integer or a float is, `undefined` for anything else. */
+/** The number of an integer or a float, `undefined` for any other value. */
 export function toNumber(value: ExpressionValue): number | undefined {
   if (typeof value === "number") return value;
   if (value instanceof Float) return value.value;
   return typeof value === "bigint" ? Number(value) : undefined;
 }
 
-/** The kind of a value in the words of messages. */
+/** The kind of a value, as in messages. */
 export function kindOf(value: ExpressionValue): string {
   if (value === null) return "nil";
   if (isInteger(value)) return "int";

@@ -1,4 +1,4 @@
-/** Options out of files: `--conf-file` and `--conf-dir` of dnsmasq. */
+/** Reads options from files: `--conf-file` and `--conf-dir` of dnsmasq. */
 import { messageOf } from "../../lib/text/message-of.ts";
 import { DnsmasqArgumentError } from "./dnsmasq-arguments.ts";
 

@@ -1,4 +1,7 @@
-/** dnsmasq-nanny: dnsmasq, or what stands in for it, kept in step with kube-dns's ConfigMap (docs/spec/kube-dns.md#dnsmasq-nanny). */
+/**
+ * dnsmasq-nanny: runs dnsmasq, or our replacement, and keeps it in step with kube-dns's ConfigMap
+ * (docs/spec/kube-dns.md#dnsmasq-nanny).
+ */
 
 import { readdir, stat } from "node:fs/promises";
 import { join } from "node:path";

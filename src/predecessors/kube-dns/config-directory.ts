@@ -1,4 +1,4 @@
-/** A folder with kube-dns's configuration, a file a key: a mounted ConfigMap (docs/spec/kube-dns.md#configuration). */
+/** A folder with kube-dns's configuration, one file per key: a mounted ConfigMap (docs/spec/kube-dns.md#configuration). */
 
 import { isUtf8 } from "node:buffer";
 import { createHash } from "node:crypto";

@@ -1,4 +1,4 @@
-/** kube-dns's ConfigMap, or its folder: the three keys that it reads (docs/spec/kube-dns.md#configuration). */
+/** kube-dns's ConfigMap, or its folder: the three keys that kube-dns reads (docs/spec/kube-dns.md#configuration). */
 
 import { parseIpAddress } from "../../lib/net/ip-address.ts";
 import { messageOf } from "../../lib/text/message-of.ts";

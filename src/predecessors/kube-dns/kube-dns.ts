@@ -1,4 +1,4 @@
-/** kube-dns: the names of a cluster, and the way to all other names (docs/spec/kube-dns.md#kube-dns). */
+/** kube-dns: answers for a cluster's names, and forwards all others (docs/spec/kube-dns.md#kube-dns). */
 
 import type { Name } from "../../dns/name.ts";
 import type { ClusterView } from "../../kubernetes/answers/cluster-view.ts";

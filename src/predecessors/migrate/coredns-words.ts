@@ -42,7 +42,7 @@ const OWN_OPTIONS: ReadonlyMap<string, readonly string[]> = new Map([
   ["nomad", ["token_file", "fallthrough"]],
 ]);
 
-/** Options of which it is known with which version they came: `plugin option`. */
+/** Options whose first version of CoreDNS is known: `plugin option`. */
 const OPTIONS_SINCE: ReadonlyMap<string, string> = new Map([
   ["azure refresh", "1.15.0"],
   ["clouddns refresh", "1.15.0"],
@@ -52,12 +52,12 @@ const OPTIONS_SINCE: ReadonlyMap<string, string> = new Map([
   ["quic max_connections", "1.15.0"],
 ]);
 
-/** The version of CoreDNS that brought an option, if that is known. */
+/** The version of CoreDNS that introduced an option, if it is known. */
 export function optionSince(plugin: string, option: string): string | undefined {
   return OPTIONS_SINCE.get(`${plugin} ${option}`);
 }
 
-/** The version of CoreDNS that brought what the words of a directive and of its block ask for, and that word. */
+/** The version of CoreDNS that introduced a feature named by a word of the directive or of its block, and that word. */
 export function wordSince(
   plugin: string,
   words: readonly string[],
@@ -71,7 +71,7 @@ export function wordSince(
   return isOverQuic ? { word: "quic://", version: "1.15.0" } : undefined;
 }
 
-/** Directives of CoreDNS that may stand several times in a block here alone. */
+/** Directives that CoreDNS accepts only once in a block, and this server several times. */
 export const ONCE_IN_COREDNS: ReadonlySet<string> = new Set(["grpc"]);
 
 /** The version of CoreDNS that introduced a plugin; `undefined` if CoreDNS never had it. */

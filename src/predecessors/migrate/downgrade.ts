@@ -73,7 +73,7 @@ export function downgrade(text: string, { file, host, to, directives }: Downgrad
   return { text: dropEmptyGlobalBlock(editor.finish()), notices };
 }
 
-/** Behind the name: of its own line, then those of its block. */
+/** The words after the name: of its own line, then those of its block. */
 function wordsOf({ args, block = [] }: Directive): string[] {
   return [...args, ...block.flatMap((line) => [line.name, ...line.args])].map(({ text }) => text);
 }

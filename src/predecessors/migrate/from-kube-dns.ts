@@ -1,11 +1,11 @@
-/** kube-dns's ConfigMap as a Corefile (docs/spec/kube-dns.md#installers), and what its users will notice. */
+/** Turns kube-dns's ConfigMap into a Corefile (docs/spec/kube-dns.md#installers), with notes on visible differences. */
 import { type CorefileLine, line, textOf } from "../../corefile/history/line.ts";
 import type { KubeDnsConfig } from "../kube-dns/config-map.ts";
 import type { Migrated, Notice } from "./notice.ts";
 import { TODAY } from "./versions.ts";
 
 export interface KubeDnsMigrationOptions {
-  /** Without final dot. */
+  /** Without the final dot. */
   readonly domain: string;
   /** Whether `*` in names keeps working. */
   readonly wildcards?: boolean;

@@ -327,7 +327,7 @@ test("versions", () => {
   assert.throws(() => readVersion("latest"), VersionError);
 });
 
-test("the way back takes out the options and words that came with 1.15.0, and 1.15.0 keeps them", () => {
+test("a downgrade removes the options and words that came with 1.15.0, and 1.15.0 keeps them", () => {
   const corefile = `. {
     metadata
     proxyproto {

@@ -25,7 +25,7 @@ const DNS_SERVER = "__PILLAR__DNS__SERVER__";
 const FORCED_UPSTREAM =
   /^([ \t]*)forward[ \t]+\.[ \t]+__PILLAR__UPSTREAM__SERVERS__[ \t]*\{\s*force_tcp\s*\}[ \t]*$/m;
 
-/** A configuration that no Corefile can be made of. */
+/** A configuration that makes no valid Corefile. */
 export class CorefileTemplateError extends Error {
   override readonly name = "TemplateError";
 }
@@ -45,7 +45,7 @@ export function renderCorefile(template: string, values: TemplateValues): Render
   if (text.includes(CLUSTER_DNS)) {
     if (clusterDns === undefined)
       throw new CorefileTemplateError(
-        "the address of the cluster's DNS service is not known: see -upstreamsvc",
+        "the address of the cluster's DNS service is unknown: see -upstreamsvc",
       );
     text = text.replaceAll(CLUSTER_DNS, clusterDns);
   }

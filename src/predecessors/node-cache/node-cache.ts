@@ -1,4 +1,7 @@
-/** node-cache: the Corefile of a node's cache, kept in step with kube-dns's ConfigMap, and the network around it (docs/spec/kube-dns.md#node-cache). */
+/**
+ * node-cache: keeps the Corefile of a node's cache in step with kube-dns's ConfigMap, and sets up the network around it
+ * (docs/spec/kube-dns.md#node-cache).
+ */
 
 import { rename, writeFile } from "node:fs/promises";
 import { dirname } from "node:path";
@@ -116,12 +119,12 @@ export class NodeCache {
     this.#isServing = true;
     await this.#showMetrics();
     await this.#checkInTurn();
-    // It may have been told to leave meanwhile.
+    // The process may have been told to stop in between.
     if (!this.#isServing) return;
     this.#timer = this.#options.clock.every(this.#options.syncInterval, () => void this.#checkInTurn());
   }
 
-  /** Whoever leaves waits for the turns that were begun: a rule that is put in later would stay for good. */
+  /** Runs checks one after the other, so that leaving waits for those in progress: a rule added later would stay. */
   #checkInTurn(): Promise<void> {
     this.#working = this.#working.then(() => this.#check());
     return this.#working;

@@ -23,10 +23,10 @@ const TABLE = "portolan_node_cache";
 const SKIP = "NodeLocal DNS Cache: skip conntrack";
 const ALLOW = "NodeLocal DNS Cache: allow DNS traffic";
 
-/** Exit code of iptables; a lock that another process holds for too long has another one. */
+/** Exit code of iptables; a lock held by another process for too long has another code. */
 const NO_SUCH_RULE = 1;
 
-/** More copies of one rule are not of our making. */
+/** More copies of one rule are not ours. */
 const MAX_COPIES = 16;
 
 export class NodeNetwork {
@@ -84,7 +84,7 @@ export class NodeNetwork {
       for (const rule of this.#filterRules(address)) await this.#insert(rule);
   }
 
-  /** Queries are no longer caught: they go to the cluster. @throws CommandError for the last rule that could not be removed */
+  /** Stops redirecting queries: they go to the cluster. @throws CommandError for the last rule that could not be removed */
   async removeRules(): Promise<void> {
     const { run, localAddresses } = this.#options;
     await run("nft", ["-f", "-"], `table inet ${TABLE}\ndelete table inet ${TABLE}\n`);
@@ -94,7 +94,7 @@ export class NodeNetwork {
     if (failure !== undefined) throw failure;
   }
 
-  /** Two instances that start beside each other may both have found no rule, and put theirs in. @returns why one of them may still be there */
+  /** Two instances that start at the same time may both have added the rule. @returns why one of the copies may still exist */
   async #delete(rule: readonly string[]): Promise<CommandError | undefined> {
     for (let copy = 0; copy < MAX_COPIES; copy++) {
       try {

@@ -1,4 +1,4 @@
-/** One DNS probe: asks again and again, and knows how it went the last time. */
+/** One DNS probe: sends queries periodically and keeps the last result. */
 
 import { encodeMessage, makeQuery } from "../../dns/message.ts";
 import { Flag, RecordClass } from "../../dns/numbers.ts";

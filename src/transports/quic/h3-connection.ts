@@ -78,7 +78,7 @@ class PeerStream implements QuicStreamUser {
   #head: Uint8Array = NO_OCTETS;
   #type: number | undefined;
   #frames: Http3FrameReader | undefined;
-  /** The next octet goes on with an instruction of QPACK. */
+  /** The next octet continues an instruction of QPACK. */
   #isInInstruction = false;
 
   constructor(connection: H3Connection) {
@@ -147,7 +147,7 @@ class PeerStream implements QuicStreamUser {
   }
 }
 
-/** What a client says of its connection: settings first, and nothing of it changes what we do. */
+/** The client's control stream: settings first. Nothing on it changes our behaviour. */
 class ControlFrames implements Http3FrameUser {
   readonly #connection: H3Connection;
   #hasSettings = false;
@@ -190,7 +190,7 @@ class H3Request implements ServedStream, Http3FrameUser {
   readonly #connection: H3Connection;
   readonly #home: ConnectionHome;
   readonly #frames = new Http3FrameReader(this);
-  /** What has come of the header, and after that of the body. */
+  /** The received part of the header, and later of the body. */
   #gathered = new GatheredOctets();
   #held = 0;
   #type = -1;

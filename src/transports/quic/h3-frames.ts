@@ -33,14 +33,14 @@ export const H3Code = {
   DECODER_STREAM_ERROR: 0x202,
 } as const;
 
-/** What a frame brings. Payloads come in the pieces in which they arrive. */
+/** Receives the content of frames. Payloads arrive in pieces. */
 export interface Http3FrameUser {
-  /** @returns false to hear no more */
+  /** @returns false to stop */
   begin(type: number, length: number): boolean;
   payload(octets: Uint8Array, isEnd: boolean): boolean;
 }
 
-/** Takes a stream apart into frames, whatever pieces it comes in. */
+/** Splits a stream into frames, whatever pieces it arrives in. */
 export class Http3FrameReader {
   readonly #user: Http3FrameUser;
   #head = new Uint8Array(16);

@@ -221,7 +221,7 @@ export class QuicService implements ConnectionHome {
       this.#context.identify(identity);
     } catch (error) {
       const reason = messageOf(error);
-      this.#options.post({ kind: "error", reason: `QUIC takes no such certificate: ${reason}` });
+      this.#options.post({ kind: "error", reason: `QUIC cannot use this certificate: ${reason}` });
     }
   }
 

@@ -1,4 +1,4 @@
-/** What connections of all protocols over QUIC have in common on the server's side. */
+/** The server side of a QUIC connection: the part common to all protocols. */
 import type { ListPlace } from "../../lib/collections/linked-list.ts";
 import type {
   QuicClosed,
@@ -47,7 +47,7 @@ export interface ServedStream extends QuicStreamUser {
 
 export abstract class ServedConnection implements QuicConnectionUser, BudgetedConnection {
   budgetPlace: ListPlace<BudgetedConnection> | undefined;
-  /** Their number is their bound. */
+  /** Limited by number, not by size. */
   readonly octets = 0;
   readonly number: number;
   readonly connection: QuicConnection;

@@ -13,7 +13,7 @@ export type ExchangeFault =
   | "malformed"
   /** The exchange is closed. */
   | "closed"
-  /** The transport does not carry such a query: it has not been sent, and the upstream is none the worse. */
+  /** The transport does not support this query: it was not sent, and the upstream is not at fault. */
   | "unsupported";
 
 export class ExchangeError extends Error {

@@ -44,13 +44,13 @@ export interface ExchangeOptions {
   readonly maxAge: number;
 }
 
-/** Whether it asks for all of a zone, or its changes. */
+/** Whether it asks for a whole zone, or for its changes. */
 export function isTransfer(request: UpstreamRequest): boolean {
   const type = readU16(request.bytes, request.questionEnd - 4);
   return type === RecordType.AXFR || type === RecordType.IXFR;
 }
 
-/** What holds a request while the answer is awaited: a socket, a connection. */
+/** The socket or connection that carries a request until its answer. */
 export interface RequestCarrier {
   timedOut(request: UpstreamRequest): void;
   /** Abandons the request: none of its callbacks is called. */

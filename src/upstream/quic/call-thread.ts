@@ -1,4 +1,7 @@
-/** The thread that speaks QUIC with the upstreams of one plugin: begun with the first connection, ended with the last user. */
+/**
+ * The thread with the QUIC connections to the upstreams of one plugin. It starts with the first connection and ends with the last
+ * user.
+ */
 
 import { Worker } from "node:worker_threads";
 import { programModule } from "../../lib/files/program-files.ts";

@@ -1,4 +1,4 @@
-/** DNS over QUIC (RFC 9250), the client's side, in the thread that speaks QUIC. */
+/** DNS over QUIC (RFC 9250), the client side, in the QUIC thread. */
 
 import { readU16, writeU16 } from "../../dns/octets.ts";
 import { messageOf } from "../../lib/text/message-of.ts";

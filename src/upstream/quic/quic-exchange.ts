@@ -36,7 +36,7 @@ export class QuicExchange extends MultiplexedExchange<QuicUpstreamConnection, Qu
 
   override send(request: UpstreamRequest, readTimeout: number, connectTimeout: number): void {
     if (!isTransfer(request)) super.send(request, readTimeout, connectTimeout);
-    // An answer of several messages would have to be told by what is in them.
+    // The end of an answer of several messages only shows in their content.
     else queueMicrotask(() => request.failed(this.#unsupported()));
   }
 

@@ -256,7 +256,7 @@ export class Denial {
 class HashedChain {
   /** Room for the longest name or a digest, and the longest salt. */
   readonly message: Uint8Array = new Uint8Array(512);
-  /** NSEC3 records of nodes, and those that cover their wildcards. */
+  /** NSEC3 records that match nodes, and those that cover their wildcards. */
   readonly matches = new NodeMemo();
   readonly wildcards = new NodeMemo();
 }
@@ -286,7 +286,7 @@ const ZERO = 0x30;
 const SMALL_A = 0x61;
 const SHA1 = 1;
 
-/** Hashes so many octets of the message with the salt whose length stands at `bytes[at]`. */
+/** Hashes this many octets of the message with the salt whose length is at `bytes[at]`. */
 function hashSalted(message: Uint8Array, length: number, bytes: Uint8Array, at: number): Uint8Array {
   const salt = octetAt(bytes, at);
   for (let index = 0; index < salt; index++) message[length + index] = octetAt(bytes, at + 1 + index);

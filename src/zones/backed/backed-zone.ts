@@ -1,4 +1,4 @@
-/** A zone that is kept as a back end lists it: what is known stays until there is something newer. */
+/** A zone that is listed from a back end: known records stay in force until newer ones are listed. */
 
 import { setImmediate as nextTurn } from "node:timers/promises";
 import type { Name } from "../../dns/name.ts";

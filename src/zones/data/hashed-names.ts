@@ -1,9 +1,9 @@
-/** The hashes of a zone's names (RFC 5155 section 5), side by side in octets: a large zone has as many as it has names. */
+/** The hashes of a zone's names (RFC 5155 section 5), packed into one array, because a large zone has one per name. */
 import { hash } from "node:crypto";
 import type { Name } from "../../dns/name.ts";
 import { sortInPortions } from "./portioned-sort.ts";
 
-/** Octets of a digest of SHA-1. */
+/** Bytes of a SHA-1 digest. */
 export const SHA1_OCTETS = 20;
 
 export class HashedNames {

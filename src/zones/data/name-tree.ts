@@ -343,7 +343,7 @@ export class ZoneTree {
     return slots;
   }
 
-  /** The same nodes under the same numbers, and room for an eighth more. In portions. */
+  /** Copies the nodes with the same numbers, and with room for an eighth more. In portions. */
   async copy(heap: OctetHeap, pause: () => Promise<void>): Promise<ZoneTree> {
     const copy = new ZoneTree(heap);
     copy.#nodes = await copied(this.#nodes, this.#used * FIELDS, int32, pause);

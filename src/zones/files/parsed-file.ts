@@ -1,4 +1,4 @@
-/** A zone read from a file. */
+/** Reads a zone from a file. */
 import { setImmediate as nextTurn } from "node:timers/promises";
 import { Name } from "../../dns/name.ts";
 import { className, RecordClass } from "../../dns/numbers.ts";

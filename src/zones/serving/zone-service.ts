@@ -1,4 +1,7 @@
-/** Queries for zones that a plugin serves: `file`, `auto` and `secondary` answer alike (src/plugins/file/README.md and src/plugins/secondary/README.md). */
+/**
+ * Answers queries for the zones of a plugin: `file`, `auto` and `secondary` do it in the same way (src/plugins/file/README.md and
+ * src/plugins/secondary/README.md).
+ */
 import { setImmediate as nextTurn } from "node:timers/promises";
 import type { Name } from "../../dns/name.ts";
 import { Opcode, Rcode } from "../../dns/numbers.ts";

@@ -1,4 +1,4 @@
-/** Dynamic updates of the zones of one server block (RFC 2136): who may, and what is said to them. */
+/** Dynamic updates of the zones of one server block (RFC 2136): permissions and responses. */
 
 import { decodeMessage, type Message } from "../../dns/message.ts";
 import { Name } from "../../dns/name.ts";

@@ -1,4 +1,4 @@
-/** How each primary of a zone is asked: for the changes, or for the whole zone if it cannot send changes. */
+/** Chooses how to query each primary of a zone: for the changes, or for the whole zone if it cannot send changes. */
 
 import type { Logger } from "../../lib/logging/log.ts";
 import { messageOf } from "../../lib/text/message-of.ts";

@@ -52,7 +52,7 @@ export function allowRules(): Option<readonly AllowRule[]> {
         const [keyWord, name, ...words] = args.map((token) => token.text);
         if (keyWord === undefined || name === undefined || words.length === 0)
           return refuse("allow requires KEY NAME and at least one RR type");
-        // The words for names say nothing of keys.
+        // The words for names have no meaning for keys.
         const key = keyWord === "*" || keyWord === "@" ? undefined : parseName(keyWord.trim());
         if (key === undefined) return refuse(`invalid TSIG key "${keyWord}"`);
         const isWild = words.includes("*");

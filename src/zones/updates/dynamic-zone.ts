@@ -1,4 +1,4 @@
-/** A zone from a file that takes updates: one batch after the other, each on the disk before it is acknowledged. */
+/** A zone from a file that accepts updates: one batch after the other, each written to disk before it is acknowledged. */
 
 import { setImmediate as nextTurn } from "node:timers/promises";
 import type { Message } from "../../dns/message.ts";
@@ -53,7 +53,7 @@ interface WaitingUpdate {
 }
 
 export interface DynamicZoneOptions extends UpkeepOptions {
-  /** Of the journal; `undefined` where updates live in memory only. */
+  /** Of the journal; `undefined` if updates are kept in memory only. */
   readonly path: string | undefined;
   readonly policy: UpdatePolicy;
   readonly service: ZoneService;
@@ -78,7 +78,7 @@ export class DynamicZone {
   #missed: AppliedSteps[] | undefined = [];
   #onlyLooks = false;
   readonly #upkeep: JournalUpkeep;
-  /** Of the zone, where it has bounds. */
+  /** Of the zone, if it has limits. */
   #size: (ZoneSize & { readonly zone: Zone; readonly serial: number }) | undefined;
   readonly #options: DynamicZoneOptions;
 
@@ -228,7 +228,7 @@ export class DynamicZone {
           if (contents !== undefined && contents.damage.length > 0) await this.#upkeep.restore(this.#base);
         } else if (contents !== undefined && contents.base !== this.#base) await this.journal.retire();
       } catch (error) {
-        this.#log.error(`Updates of zone "${this.#served.spelled}" cannot be taken: ${messageOf(error)}`);
+        this.#log.error(`Updates of zone "${this.#served.spelled}" cannot be accepted: ${messageOf(error)}`);
       }
     });
   }
