@@ -153,7 +153,7 @@ describe("portolan explain -server", { concurrency: 2 }, () => {
     assert.match(output, /^pod shop\/client-1, glibc\n/);
     assert.match(
       output,
-      /assumed +that there is a pod shop\/client-1: the server keeps no pods without 'pods verified'/,
+      /assumed +that pod shop\/client-1 exists: the server stores no pods without 'pods verified'/,
     );
     assert.match(output, / 1\. web\.shop\.svc\.cluster\.local\. {2}NOERROR/);
     const { errors } = await explain(server, "web", "-from", "shopp/client-1");

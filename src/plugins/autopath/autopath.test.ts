@@ -254,7 +254,7 @@ describe("autopath with a plugin", () => {
     query.trace = { note: (text) => void notes.push(text), enter: () => undefined, leave: () => undefined };
     const { next } = zone({});
     await plugin.chain(next)(query);
-    assert.deepEqual(notes, ["passed on untouched: nobody knows"]);
+    assert.deepEqual(notes, ["passed on unchanged: unknown client"]);
   });
 
   it("counts nothing for a question that is to leave no mark", async () => {

@@ -208,7 +208,7 @@ for (const [title, prepare, message] of [
   [
     "a file of another type",
     () => writeFileSync(join(folder, "key.json"), '{"type":"x"}'),
-    /^invalid credentials file ".*key\.json": its type is "x", and none of service_account/,
+    /^invalid credentials file ".*key\.json": its type is "x", not one of service_account/,
   ],
   [
     "a file that is no JSON",

@@ -23,7 +23,7 @@ export interface DynUpdateConfig {
   readonly max_update_records: number;
 }
 
-/** The zone of the line, or the only one of the keys. */
+/** The zone of the line, or else the only zone of the block's keys. */
 const zone: Argument<Name> = {
   read(cursor) {
     const { context, owner } = cursor;
@@ -46,7 +46,7 @@ const zone: Argument<Name> = {
   usage: (label) => `[${label}]`,
 };
 
-/** A second line of the keyword is an error. */
+/** Rejects a repeated option. */
 function once<T>(inner: Option<T>): Option<T> {
   return {
     read(lines, context) {
@@ -94,7 +94,7 @@ const eachLine: ConfigSchema<DynUpdateConfig> = directive({
   },
 });
 
-/** One instance for all lines of a block: none has the zone or the database of another. */
+/** One instance for all lines of a block: each needs a zone and a database of its own. */
 export const dynUpdateConfig: ConfigSchema<readonly DynUpdateConfig[]> = merged({
   description: eachLine.description,
   parse(occurrences, context) {

@@ -159,9 +159,9 @@ describe("keeps out", () => {
       { host: "evil.example:8183" },
       "POST",
       403,
-      /Host names no loopback/,
+      /Host is not a loopback/,
     ],
-    ["an address of the network", { host: "10.0.0.1" }, "POST", 403, /Host names no loopback/],
+    ["an address of the network", { host: "10.0.0.1" }, "POST", 403, /Host is not a loopback/],
     ["a web page", { origin: "http://127.0.0.1:8183" }, "POST", 403, /web pages/],
     ["an image in a web page", { "sec-fetch-site": "cross-site" }, "GET", 403, /web pages/],
     ["a form in a web page", { "content-type": "text/plain" }, "POST", 415, /application\/json/],
@@ -261,7 +261,7 @@ describe("pods", () => {
   test("that it does not keep are taken for granted, where their namespace exists", async () => {
     const { status, body } = await ask([CLUSTER]);
     assert.deepEqual([status, body.addresses], [200, []]);
-    assert.match(String(body.assumed), /keeps no pods without 'pods verified'.*dnsPolicy/);
+    assert.match(String(body.assumed), /stores no pods without 'pods verified'.*dnsPolicy/);
     assert.match(String((await ask([CLUSTER], "nowhere")).body.error), /has no namespace nowhere/);
   });
 
@@ -317,7 +317,7 @@ describe("configuration", () => {
     );
     assert.throws(
       () => PluginTest.of(explain, "explain 127.0.0.1:8184", { shared }),
-      (error) => error instanceof SetupError && /it is at 127\.0\.0\.1:8183 already/.test(error.message),
+      (error) => error instanceof SetupError && /which is already at 127\.0\.0\.1:8183/.test(error.message),
     );
   });
 });

@@ -1,4 +1,4 @@
-/** `grpc`: sends queries to servers that speak DNS over gRPC. */
+/** `grpc`: sends queries to servers for DNS over gRPC. */
 import { definePlugin } from "../../plugin/index.ts";
 import { config } from "./config.ts";
 import { GrpcForwarder } from "./handler.ts";

@@ -159,7 +159,7 @@ describe("a loop", () => {
     assert.deepEqual(plugin.fatal, []);
     assert.equal((await see(plugin)).kind, "dropped");
     assert.deepEqual(plugin.fatal, [
-      `plugin/loop: Loop (192.0.2.1:40000 -> 127.0.0.1:53) detected for zone "example.org.": queries that this server forwards come back to it. Let forward name resolvers that do not ask this server, in place of a resolv.conf with a loopback address. Query: "HINFO ${NAME}"`,
+      `plugin/loop: Loop (192.0.2.1:40000 -> 127.0.0.1:53) detected for zone "example.org.": queries that this server forwards come back to it. Use resolvers in forward that do not query this server, instead of a resolv.conf with a loopback address. Query: "HINFO ${NAME}"`,
     ]);
     await see(plugin);
     assert.equal(plugin.fatal.length, 1);

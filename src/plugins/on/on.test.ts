@@ -90,7 +90,7 @@ describe("startup", () => {
       lines().filter((line) => line.startsWith("[ERROR]")),
       [
         `[ERROR] error on 'startup' hook: command "false" with ID ID ended with status 1`,
-        `[ERROR] error on 'startup' hook: command "sh -c kill -TERM $$" with ID ID was ended by SIGTERM`,
+        `[ERROR] error on 'startup' hook: command "sh -c kill -TERM $$" with ID ID was killed by SIGTERM`,
         `[ERROR] error on 'startup' hook: command "/nowhere/command" with ID ID cannot be run: spawn /nowhere/command ENOENT`,
         `[ERROR] error on 'startup' hook: command "/nowhere/command" with ID ID cannot be run: spawn /nowhere/command ENOENT`,
       ],

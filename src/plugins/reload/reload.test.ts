@@ -127,7 +127,7 @@ test("tries a faulty file once, until it changes again", async () => {
   await plugin.clock.settle(30_000);
   assert.deepEqual(control.reloads, ["bad port"]);
   assert.deepEqual(plugin.log.lines.filter((line) => line.includes("[INFO]")).slice(1), [
-    "[INFO] plugin/reload: The Corefile is again what is in force",
+    "[INFO] plugin/reload: The Corefile equals the running configuration again",
   ]);
   control.corefile = "bad port";
   await plugin.clock.settle(10_000);
@@ -228,7 +228,7 @@ test("behind a Corefile that does not parse, the log says what stays in force, a
   control.corefile = "one";
   await plugin.clock.settle(30_000);
   assert.deepEqual(plugin.log.lines.slice(4), [
-    "[INFO] plugin/reload: The Corefile is again what is in force",
+    "[INFO] plugin/reload: The Corefile equals the running configuration again",
   ]);
   await plugin.stop();
 });

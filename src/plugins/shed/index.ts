@@ -1,4 +1,4 @@
-/** `shed`: queries that are given up under load, by metrics of CoreDNS. */
+/** `shed`: counts queries that are dropped under load, in metrics of CoreDNS. */
 import type { Token } from "../../corefile/tokens.ts";
 import type { Directive } from "../../corefile/tree.ts";
 import type { ConfigContext } from "../../plugin/config/context.ts";

@@ -1,4 +1,4 @@
-/** `siit`: IPv4 addresses for names that have IPv6 addresses that stand for them (RFC 7915, RFC 7757). */
+/** `siit`: makes A records for names whose IPv6 addresses embed IPv4 addresses (RFC 7915, RFC 7757). */
 
 import { type IpPrefix, parseIpPrefix } from "../../lib/net/prefix-set.ts";
 import {
@@ -38,7 +38,7 @@ const network = (family: 4 | 6): Value<IpPrefix> => ({
 
 export default definePlugin({
   name: "siit",
-  summary: "Makes A records out of AAAA records that stand for IPv4 addresses (RFC 6052, RFC 7757).",
+  summary: "Makes A records from AAAA records that embed IPv4 addresses (RFC 6052, RFC 7757).",
   config: directive({
     options: {
       ipv6_prefix: single(prefix),
@@ -54,7 +54,7 @@ export default definePlugin({
       }
       for (const { ipv4, ipv6 } of eam) {
         if (32 - ipv4.length <= 128 - ipv6.length) continue;
-        const message = `the IPv6 prefix of a mapping has too few bits left: /${ipv4.length} of IPv4 needs /${96 + ipv4.length} or shorter, not /${ipv6.length}`;
+        const message = `the IPv6 prefix of a mapping leaves too few bits: /${ipv4.length} of IPv4 needs /${96 + ipv4.length} or shorter, not /${ipv6.length}`;
         report.error("SIIT_MAPPING_LENGTH", at("eam"), message);
       }
     },

@@ -1,4 +1,4 @@
-/** `template`: records out of the words of a query. */
+/** `template`: makes records from the parts of a query. */
 import { definePlugin } from "../../plugin/index.ts";
 import { templateConfig } from "./config.ts";
 import { TemplateAnswers } from "./template-answers.ts";
