@@ -69,7 +69,7 @@ for (const [title, said, failure] of [
 for (const [title, frame] of [
   ["takes data again and again", ACCEPT],
   ["offers data itself", "00000000 00000004 00000004"],
-  ["says what nobody knows", "00000000 00000004 00000063"],
+  ["sends an unknown control frame", "00000000 00000004 00000063"],
 ] as const)
   test(`a peer that ${title} is disconnected: it could keep the process busy`, async () => {
     await using stack = new AsyncDisposableStack();

@@ -5,7 +5,7 @@ import multisocket from "./index.ts";
 
 describe("the number of sockets", () => {
   for (const [text, sockets] of [
-    // That of the processors of the test's machine.
+    // The number of processors of the test's machine.
     ["multisocket", 4],
     ["multisocket 1", 1],
     ["multisocket 2", 2],
