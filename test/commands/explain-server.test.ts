@@ -86,7 +86,7 @@ describe("portolan explain -server", { concurrency: 2 }, () => {
     );
     assert.match(
       output,
-      /cache +passes on.*\n +- not kept\n +- a client's query would have cached this answer for 30 s\n/,
+      /cache +passes on.*\n +- not in the cache\n +- a client's query would have cached this answer for 30 s\n/,
     );
     assert.match(
       output,
@@ -94,7 +94,7 @@ describe("portolan explain -server", { concurrency: 2 }, () => {
     );
     assert.match(output, /;; ANSWER SECTION:\nwww\.example\.org\. +30 +IN +A +192\.0\.2\.5\n/);
 
-    assert.deepEqual(notes(await explainJson(server, "www.example.org"), "cache").slice(0, 1), ["not kept"]);
+    assert.deepEqual(notes(await explainJson(server, "www.example.org"), "cache").slice(0, 1), ["not in the cache"]);
     assert.deepEqual(await requests(), before);
     assert.equal(server.log.slice(logged), "");
 

@@ -75,7 +75,7 @@ describe("portolan explain", { concurrency: 2 }, () => {
     );
     assert.match(
       output,
-      /errors +passes on.*cache +passes on.*\n +- not kept\n.*kubernetes +answers NOERROR +\d/s,
+      /errors +passes on.*cache +passes on.*\n +- not in the cache\n.*kubernetes +answers NOERROR +\d/s,
     );
     assert.match(
       output,

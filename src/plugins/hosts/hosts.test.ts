@@ -155,7 +155,7 @@ describe("answers", () => {
     await plugin.stop();
   });
 
-  test("what fits, and TC, when the answer exceeds a message", async () => {
+  test("as much as fits, and TC, when the answer exceeds a message", async () => {
     const lines = Array.from(
       { length: 6_000 },
       (_, i) => `192.0.${i >> 8}.${i & 255} all n${i}\n192.0.2.255 n${i}\n`,
@@ -292,7 +292,7 @@ describe("the file", () => {
     const plugin = PluginTest.of(hosts, `hosts ${file}/hosts`);
     await assert.rejects(plugin.start(), {
       name: "SetupError",
-      message: /^unable to access hosts file '.*': not a directory; name a readable file, or none$/,
+      message: /^unable to access hosts file '.*': not a directory; name a readable file, or no file$/,
     });
     await plugin.stop();
   });

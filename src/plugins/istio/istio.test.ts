@@ -234,7 +234,7 @@ describe("what Istio's plugin answered", () => {
     ],
   ];
   for (const [what, spec, problem] of invalid) {
-    it(`passes over an entry with ${what}, and says so`, async () => {
+    it(`skips an entry with ${what}, and logs it`, async () => {
       const test = await fromFiles([
         entry("bad", { addresses: VIP, ...spec }),
         entry("good", { hosts: ["good.global"], addresses: VIP }),

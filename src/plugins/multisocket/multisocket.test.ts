@@ -18,7 +18,7 @@ describe("the number of sockets", () => {
     });
   }
 
-  test("is at most four times that of the processors, and a warning says so", () => {
+  test("is at most four times that of the processors, with a warning", () => {
     const plugin = PluginTest.of(multisocket, "multisocket 1024");
     assert.equal(plugin.settings.sockets, 16);
     assert.match(plugin.warnings.join(), /warning: multisocket 1024 starts 16 threads .* with 4 processors/);

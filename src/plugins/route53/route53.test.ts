@@ -343,7 +343,7 @@ test("uses a key that was written to the file since", async () => {
   assert.equal(server.users.at(-1), "AKIDSECOND");
 });
 
-test("gives up a list whose pages loop", async () => {
+test("aborts a list whose pages loop", async () => {
   server.isCircle = true;
   await assert.rejects(
     make().start(),

@@ -16,7 +16,7 @@ function reportOption(line: { readonly name: Token }, { report }: ConfigContext)
 
 export default definePlugin({
   name: "shed",
-  summary: "Sheds load: gives up the oldest queries when too many wait, and counts them.",
+  summary: "Sheds load: drops the oldest queries when too many wait, and counts them.",
   config: customDirective(declared.description, (occurrences: readonly Directive[], context) => {
     const before = context.report.diagnostics.length;
     const [first] = occurrences;
