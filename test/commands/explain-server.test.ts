@@ -86,7 +86,7 @@ describe("portolan explain -server", { concurrency: 2 }, () => {
     );
     assert.match(
       output,
-      /cache +passes on.*\n +- not kept\n +- a client's query would have cached this answer for 30 s\n/,
+      /cache +passes on.*\n +- not in the cache\n +- a client's query would have cached this answer for 30 s\n/,
     );
     assert.match(
       output,
@@ -94,7 +94,7 @@ describe("portolan explain -server", { concurrency: 2 }, () => {
     );
     assert.match(output, /;; ANSWER SECTION:\nwww\.example\.org\. +30 +IN +A +192\.0\.2\.5\n/);
 
-    assert.deepEqual(notes(await explainJson(server, "www.example.org"), "cache").slice(0, 1), ["not kept"]);
+    assert.deepEqual(notes(await explainJson(server, "www.example.org"), "cache").slice(0, 1), ["not in the cache"]);
     assert.deepEqual(await requests(), before);
     assert.equal(server.log.slice(logged), "");
 
@@ -153,7 +153,7 @@ describe("portolan explain -server", { concurrency: 2 }, () => {
     assert.match(output, /^pod shop\/client-1, glibc\n/);
     assert.match(
       output,
-      /assumed +that there is a pod shop\/client-1: the server keeps no pods without 'pods verified'/,
+      /assumed +that pod shop\/client-1 exists: the server stores no pods without 'pods verified'/,
     );
     assert.match(output, / 1\. web\.shop\.svc\.cluster\.local\. {2}NOERROR/);
     const { errors } = await explain(server, "web", "-from", "shopp/client-1");

@@ -75,7 +75,7 @@ describe("portolan explain", { concurrency: 2 }, () => {
     );
     assert.match(
       output,
-      /errors +passes on.*cache +passes on.*\n +- not kept\n.*kubernetes +answers NOERROR +\d/s,
+      /errors +passes on.*cache +passes on.*\n +- not in the cache\n.*kubernetes +answers NOERROR +\d/s,
     );
     assert.match(
       output,
@@ -130,7 +130,7 @@ describe("portolan explain", { concurrency: 2 }, () => {
   test("passes on from plugin to plugin, and fails where the chain ends", async () => {
     const { output } = await explainCluster("web.example.org");
     assert.match(output, /listener +dns:\/\/:1053/);
-    assert.match(output, /hosts +passes on.*\n +- no name of the hosts file/);
+    assert.match(output, /hosts +passes on.*\n +- the name is not in the hosts file/);
     assert.match(output, /forward +fails with SERVFAIL.*\n +- the name is outside of FROM, or matches except: passed on/);
     assert.match(output, /answer +SERVFAIL, from forward/);
     assert.match(output, /plugin\/forward: no next plugin found/);

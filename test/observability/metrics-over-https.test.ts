@@ -108,7 +108,7 @@ test("a certificate that changes is taken into force, and a broken file is not",
   assert.notEqual(renewed, serial);
   writeFileSync(join(server.folder, "web.yml"), `${WEB}basic_auth_users: {a: b}\n`);
   await server.waitForLog(
-    /web\.yml:11: what user 'a' has is not a bcrypt hash.*the previous one stays in use/,
+    /web\.yml:11: the value of user 'a' is not a bcrypt hash.*the previous one stays in use/,
   );
   assert.equal((await scrape()).serial, renewed);
   writeFileSync(join(server.folder, "web.yml"), WEB);

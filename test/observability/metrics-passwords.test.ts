@@ -176,7 +176,7 @@ test("check refuses invalid hashes, and prints no secret", async () => {
   assert.notEqual(code, 0);
   assert.match(
     output + errors,
-    /other\.yml:2: what user 'bob' has is not a bcrypt hash; make one with `htpasswd/,
+    /other\.yml:2: the value of user 'bob' is not a bcrypt hash; make one with `htpasswd/,
   );
   assert.doesNotMatch(output + errors, /secret/);
 });

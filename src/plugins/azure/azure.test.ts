@@ -90,7 +90,7 @@ async function serve(options?: string) {
   return test;
 }
 
-/** Lets time pass until it is so. */
+/** Advances time until the condition holds. */
 async function soon(test: PluginTest<unknown>, isSo: () => boolean | Promise<boolean>): Promise<void> {
   for (;;) {
     if (await isSo()) return;
@@ -99,7 +99,7 @@ async function soon(test: PluginTest<unknown>, isSo: () => boolean | Promise<boo
   }
 }
 
-test("answers with records of every type, paged, and passes over what is malformed", async () => {
+test("answers with records of every type, paged, and skips malformed records", async () => {
   const test = await serve();
   for (const [name, type, answer] of [
     ["www.example.org.", "A", ["www.example.org. 300 IN A 192.0.2.1", "www.example.org. 300 IN A 192.0.2.2"]],
@@ -143,7 +143,7 @@ test("serves private zones, whose fields begin in lower case", async () => {
   ]);
 });
 
-test("keeps what it knows through faults, and takes over changes", async () => {
+test("keeps its zone through faults, and applies changes", async () => {
   const test = await serve();
   server.faults.push(...Array<number>(40).fill(403));
   await soon(test, () => test.log.lines.some((line) => line.includes("Failed to update zone example.org.")));
@@ -153,7 +153,7 @@ test("keeps what it knows through faults, and takes over changes", async () => {
   await soon(test, async () => (await test.ask({ name: "www.example.org." })).rcode === Rcode.NXDOMAIN);
 });
 
-test("signs in with a secret of the Corefile", async () => {
+test("signs in with a secret from the Corefile", async () => {
   await serve();
   assert.match(server.signIns.at(-1) ?? "", /^c1 s3cret https:\/\/management\.azure\.com\/\.default/);
 });
@@ -210,7 +210,7 @@ for (const [option, interval] of [
   });
 }
 
-test("signs in anew when a token is refused that was to last longer", async () => {
+test("signs in again when a valid token is rejected", async () => {
   const test = await serve();
   server.token = "second";
   server.zones.set(PUBLIC, [SOA]);

@@ -354,7 +354,7 @@ export class EntrySlab {
         dropped++;
       }
       if (count < room.length) break;
-      if (dropped === before) throw new SlabFault("what is found is no entry");
+      if (dropped === before) throw new SlabFault("the name tree returned a unit that is not an entry");
     }
     return dropped;
   }

@@ -117,7 +117,7 @@ export class CacheHandler {
   #miss(query: Query, next: Next, key: EntryKey): Outcome | Promise<Outcome> {
     if (isTransfer(query.type) || this.#settings.zones.matchQuery(query) === undefined) return next(query);
     const counters = this.#metrics.of(query);
-    query.trace?.note("not kept");
+    query.trace?.note("not in the cache");
     if (query.trace?.leavesNoMark === true)
       return this.#asker.answerUnseen(PendingQuery.forClient(query, next, key, counters));
     counters.requests.increment();

@@ -105,7 +105,7 @@ for (const [what, scope, kept] of [
   ["everybody", 0, true],
   ["a client subnet", 24, false],
 ] as const) {
-  test(`an answer for ${what} is ${kept ? "" : "not "}kept`, async () => {
+  test(`an answer for ${what} is ${kept ? "" : "not "}cached`, async () => {
     const scene = new Scene();
     const answer = (query: Query): Outcome =>
       query.reply({
@@ -141,7 +141,7 @@ for (const [what, rcode, leader, follower, asksAgain] of [
   });
 }
 
-test("FORMERR to a query with OPT says nothing about one without", async () => {
+test("FORMERR to a query with OPT does not affect one without", async () => {
   const scene = new Scene();
   void scene.ask({ edns: withOptions() });
   const plain = scene.ask({});
@@ -156,7 +156,7 @@ for (const [option, kept] of [
   [subnet(0), false],
   [COOKIE, true],
 ] as const) {
-  test(`SERVFAIL for a query with option ${option.code} is ${kept ? "" : "not "}kept for others`, async () => {
+  test(`SERVFAIL for a query with option ${option.code} is ${kept ? "" : "not "}cached for others`, async () => {
     const scene = new Scene();
     await scene.round({ edns: withOptions(option) }, (query) => query.reply({ rcode: Rcode.SERVFAIL }));
     assert.equal(await scene.round({}), kept ? "kept" : "asked");

@@ -27,7 +27,7 @@ export interface DynUpdateConfig {
   readonly max_update_records: number;
 }
 
-/** The zone of the line, or the only one of the keys. */
+/** The zone of the line, or else the only zone of the block's keys. */
 const zone: Argument<Name> = {
   read(cursor) {
     const { context, owner } = cursor;
@@ -50,7 +50,7 @@ const zone: Argument<Name> = {
   usage: (label) => `[${label}]`,
 };
 
-/** A second line of the keyword is an error. */
+/** Rejects a repeated option. */
 function once<T>(inner: Option<T>): Option<T> {
   return {
     read(lines, context) {

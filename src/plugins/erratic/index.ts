@@ -1,4 +1,4 @@
-/** `erratic`: a bad server for tests of clients. */
+/** `erratic`: a faulty server for tests of clients. */
 import { overlooked } from "../../plugin/config/arguments.ts";
 import { definePlugin, directive, duration, flag, integer, option, optional } from "../../plugin/index.ts";
 import { ErraticServer } from "./erratic-server.ts";

@@ -9,7 +9,7 @@ const neighbours = [{ name: "kubernetes", instance: {} }];
 const DIRECTIVE = (node = "node_labels testcontinent-testreg-testzone testcontinent-testreg") =>
   `federation cluster.local {\n myfederation example.com\n ${node}\n}`;
 
-/** A cluster with one service; outside of it there is one address. */
+/** A cluster with one service; outside it there is one address. */
 const elsewhere: Next = (query) => {
   const name = query.name.toString();
   if (name === "web.shop.svc.cluster.local.")

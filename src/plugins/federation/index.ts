@@ -1,4 +1,7 @@
-/** `federation`: services of several clusters under one name, as CoreDNS before 1.7.0 had it (docs/spec/kube-dns.md#federation). */
+/**
+ * `federation`: services of several clusters under one name, as in CoreDNS before 1.7.0
+ * (docs/spec/kube-dns.md#federation).
+ */
 import { definePlugin } from "../../plugin/index.ts";
 import { config } from "./config.ts";
 import { FederatedNames } from "./federated-names.ts";

@@ -1,4 +1,4 @@
-/** `grpc_server`: bounds of DNS over gRPC listeners. */
+/** `grpc_server`: limits for DNS over gRPC listeners. */
 import { definePlugin, directive, integer, single } from "../../plugin/index.ts";
 
 const count = integer({ min: 0 });

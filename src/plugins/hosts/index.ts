@@ -1,4 +1,4 @@
-/** `hosts`: names and addresses from a file in the form of /etc/hosts. */
+/** `hosts`: names and addresses from a file in the format of /etc/hosts. */
 import { definePlugin } from "../../plugin/index.ts";
 import { hostsConfig } from "./config.ts";
 import { Hosts } from "./hosts.ts";

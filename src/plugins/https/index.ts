@@ -1,4 +1,4 @@
-/** `https`: bounds of DNS over HTTPS listeners. */
+/** `https`: limits for DNS over HTTPS listeners. */
 import { definePlugin, directive, integer, single } from "../../plugin/index.ts";
 
 const LARGEST = 0xffff_ffff;

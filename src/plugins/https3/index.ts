@@ -1,4 +1,4 @@
-/** `https3`: bounds of DNS over HTTP/3 listeners. */
+/** `https3`: limits for DNS over HTTP/3 listeners. */
 import { definePlugin, directive, integer, single } from "../../plugin/index.ts";
 
 const count = integer({ min: 0 });

@@ -1,4 +1,4 @@
-/** `k8s_external`: services under the addresses at which the outside reaches them. */
+/** `k8s_external`: services under their external addresses. */
 import { definePlugin } from "../../plugin/index.ts";
 import { config } from "./config.ts";
 import { KubernetesExternal } from "./kubernetes-external.ts";

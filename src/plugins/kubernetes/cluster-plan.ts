@@ -20,14 +20,14 @@ import { type ClusterSource, type LastingSite, lastingSite, type WatchedCluster 
 export type KubernetesConfig = typeof config extends ConfigSchema<infer T> ? T : never;
 
 export interface ClusterPlan {
-  /** The cluster and the options that decide what is stored of its objects; {@link WatchedCluster.content}. */
+  /** The cluster, and the options that select the stored parts of its objects; {@link WatchedCluster.content}. */
   readonly content: string;
   /** {@link ClusterSource.origin}. */
   readonly origin: string;
   makeSource(cluster: WatchedCluster): ClusterSource;
 }
 
-/** Data that other plugins of the block need in the stores, beyond what names need. */
+/** Data for other plugins of the block, in addition to the data for names. */
 export type KeptForOthers = Required<Pick<ReduceOptions, "podLabels" | "externalAddresses">>;
 
 /** The kinds of objects that answers need. */
@@ -131,7 +131,7 @@ async function fingerprint(file: string): Promise<string> {
   }
 }
 
-/** Identifies a cluster and everything that decides what is stored of it. */
+/** Identifies a cluster, and the options that select the stored parts of it. */
 function contentAt(place: readonly string[], values: KubernetesConfig, others: KeptForOthers): string {
   return JSON.stringify([
     place,

@@ -74,7 +74,7 @@ function make(
 
 type Plugin = ReturnType<typeof make>;
 
-/** Waits for a condition, and advances the plugin's clock meanwhile. */
+/** Waits for a condition while advancing the plugin's clock. */
 async function untilSeen(plugin: Plugin, done: () => boolean | Promise<boolean>): Promise<void> {
   const deadline = Date.now() + 20_000;
   while (!(await done())) {

@@ -81,7 +81,7 @@ class Cluster {
     for (const kind of KINDS) this.store.markListed(kind);
   }
 
-  /** Whether an answer is computed anew. */
+  /** Whether an answer is computed again. */
   isMade(name: string, type: string): boolean {
     const before = this.handler.made;
     this.ask(name, type).release();

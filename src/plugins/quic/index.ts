@@ -1,4 +1,4 @@
-/** `quic`: bounds of DNS over QUIC listeners. */
+/** `quic`: limits for DNS over QUIC listeners. */
 import { definePlugin, directive, integer, single } from "../../plugin/index.ts";
 
 const count = integer({ min: 1 });

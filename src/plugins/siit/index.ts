@@ -1,4 +1,4 @@
-/** `siit`: IPv4 addresses for names that have IPv6 addresses that stand for them (RFC 7915, RFC 7757). */
+/** `siit`: makes A records for names whose IPv6 addresses embed IPv4 addresses (RFC 7915, RFC 7757). */
 
 import { type IpPrefix, parseIpPrefix } from "../../lib/net/prefix-set.ts";
 import {

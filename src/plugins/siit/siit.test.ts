@@ -261,7 +261,7 @@ for (const late of [false, true]) {
     }
 
     for (const name of ["fail6.test.", "broken6.test.", "gone6.test.", "broken4.test."]) {
-      test(`${name}: no answer about the addresses is no answer`, async () => {
+      test(`${name}: a failed lookup of the addresses is a failure`, async () => {
         assert.equal(await ask("siit", { name }, late), "failed");
       });
     }
@@ -284,7 +284,7 @@ for (const [prefix, name] of [
   });
 }
 
-test("an address whose reserved octet is not zero stands for no IPv4 address", async () => {
+test("an address whose reserved octet is not zero embeds no IPv4 address", async () => {
   const answer = await ask("siit {\n ipv6_prefix 2001:db8:122:344::/64\n}", { name: "reserved.test." });
   assert.ok(answer !== "failed");
   assert.deepEqual(answer.answer, []);
@@ -310,7 +310,7 @@ for (const [name, rcode] of [
   ["nx6.test.", Rcode.NOERROR],
   ["other.test.", Rcode.NOERROR],
 ] as const) {
-  test(`${name}: with nothing to translate the answer about A records stands`, async () => {
+  test(`${name}: with nothing to translate the answer for A records stays`, async () => {
     const answer = await ask("siit", { name });
     assert.ok(answer !== "failed");
     assert.equal(answer.rcode, rcode);
@@ -364,7 +364,7 @@ for (const [text, message] of [
   ["siit {\n eam foo 2001:db8::1\n}", /invalid IP address: "foo"/],
   [
     "siit {\n eam 203.0.113.0/24 2001:db8::/121\n}",
-    /too few bits left: \/24 of IPv4 needs \/120 or shorter, not \/121/,
+    /leaves too few bits: \/24 of IPv4 needs \/120 or shorter, not \/121/,
   ],
   ["siit {\n foo\n}", /unknown property 'foo'/],
 ] as const) {

@@ -1,4 +1,4 @@
-/** `whoami`: tells clients their own address and port. */
+/** `whoami`: returns the client's own address and port. */
 import { definePlugin, directive } from "../../plugin/index.ts";
 import { answerWhoami } from "./handler.ts";
 
