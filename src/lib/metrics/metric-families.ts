@@ -101,7 +101,7 @@ export abstract class MetricFamily<Slot extends MetricSlot> {
     return slot;
   }
 
-  /** Ends one series; false if there is none. Its slot may still be written, without effect. */
+  /** Ends one series; false if it does not exist. Its slot may still be written, without effect. */
   remove(...labelValues: readonly string[]): boolean {
     const key = this.#key(labelValues);
     const series = this.#series.get(key);

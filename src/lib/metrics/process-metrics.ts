@@ -201,7 +201,7 @@ function processMemory(): ReadonlyMap<string, number> {
 }
 
 function openFiles(): number {
-  // Without the one through which the folder was read.
+  // Without the descriptor that reads the folder.
   return readdirSync("/proc/self/fd").length - 1;
 }
 

@@ -187,7 +187,7 @@ export class BlockMemory {
   /**
    * The next block in use at or behind the hand; the hand moves on to what follows. The hand goes round all memory
    * that was ever in use, so a search for a block to evict reaches every block.
-   * @returns its unit, -1 if there is none in a whole round
+   * @returns its unit, -1 if a whole round finds no block
    */
   nextBlock(): number {
     const end = this.unitsTouched;
