@@ -1,6 +1,6 @@
-/** What the API answers, as a JSON schema (draft 2020-12): `GET /api/v1/schema`. A test holds answers against it. */
+/** The JSON schema (draft 2020-12) of the API's answers: `GET /api/v1/schema`. A test checks answers against it. */
 
-/** As much of JSON Schema as is used here. */
+/** The subset of JSON Schema that is used here. */
 export interface Schema {
   readonly $schema?: string;
   readonly title?: string;
@@ -11,7 +11,7 @@ export interface Schema {
   readonly items?: Schema;
   readonly properties?: Readonly<Record<string, Schema>>;
   readonly required?: readonly string[];
-  /** Of members without a schema of their own; `false` where there are none. */
+  /** The schema of other members; `false` forbids them. */
   readonly additionalProperties?: Schema | false;
 }
 
@@ -285,7 +285,7 @@ export const API_SCHEMA: Schema = {
   properties: ANSWERS,
 };
 
-/** What a capture has of a server: parts of its answers. */
+/** The facts about a server in a capture: parts of the API's answers. */
 export const FACTS_SCHEMA: Schema = object({
   now: object(nowWithoutHistory),
   machine,

@@ -42,11 +42,11 @@ type Answer = (
   response: ServerResponse,
 ) => object | undefined | Promise<object | undefined>;
 
-/** Milliseconds that an explanation may take, and how many are made at one time. */
+/** Milliseconds for an explanation, and how many may run at one time. */
 const EXPLAIN_TIMEOUT = 8_000;
 const MAX_EXPLAINING = 4;
 const MAX_ROWS = 1_000;
-/** Requests that wait for their turn: as many as there are connections. */
+/** Waiting requests: as many as connections. */
 const MAX_WAITING = 256;
 const STREAMS: readonly string[] = ["now", "queries"];
 
@@ -149,7 +149,7 @@ export class ConsoleApi {
       if (turn === undefined)
         throw new RequestError(503, `${MAX_WAITING} requests wait already: ask again in a moment`);
       await turn;
-      // Who waited for its body would wait for ever.
+      // The client is gone: its body would never arrive.
       if (response.destroyed || request.destroyed) return;
       const url = new URL(request.url ?? "/", "http://console.invalid");
       const body = await answer(request, url, response);
@@ -160,20 +160,20 @@ export class ConsoleApi {
     }
   }
 
-  /** What the page shows first, for who may read it. */
+  /** The data of the first page, for clients that may read it. */
   #firstView(request: IncomingMessage): FirstView | undefined {
     const { access, console } = this.#options;
     try {
       access.checkRead(request);
     } catch (error) {
-      // The page finds out why, and tells: a browser that follows a link of another site does not send its cookie.
+      // The page finds the reason itself: a browser that follows a link of another site does not send its cookie.
       if (error instanceof RequestError) return undefined;
       throw error;
     }
     return { session: access.view(request), now: console.now() };
   }
 
-  /** @param mayRead whether it still may, who follows */
+  /** @param mayRead whether the client still has read access */
   #follow(parameters: URLSearchParams, response: ServerResponse, mayRead: () => boolean): undefined {
     const { console } = this.#options;
     const wants = (parameters.get("streams") ?? STREAMS.join(",")).split(",");
@@ -218,7 +218,7 @@ export class ConsoleApi {
     const { access, control, setLevel, log } = this.#options;
     access.checkAction(request);
     const level = readLevel(await readBody(request));
-    // What is set to `error` would not say so itself.
+    // Level `error` would suppress this line.
     if (control.log !== undefined) control.log.level = "info";
     log.info(`the log has level ${level} until the next reload, as ${whoAsked(request)} asked`);
     await setLevel(level);
@@ -266,7 +266,7 @@ function rowsIn(parameters: URLSearchParams, fallback: number): number {
 }
 
 /**
- * @returns milliseconds of the Unix epoch, 0 where it is absent
+ * @returns milliseconds of the Unix epoch, 0 if absent
  * @throws RequestError
  */
 function timeIn(parameters: URLSearchParams, name: string): number {

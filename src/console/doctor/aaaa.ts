@@ -1,4 +1,4 @@
-/** Questions for IPv6 addresses where nothing has one. */
+/** AAAA queries in a cluster without IPv6. */
 import { ofQueries, type Rule } from "./finding.ts";
 import { LEAST_QUERIES, Tally } from "./traffic.ts";
 import { dnsConfigPatch } from "./workload-names.ts";
@@ -9,7 +9,7 @@ export const aaaaNoise: Rule = (_capture, traffic) => {
   if (traffic.isIpv4Only === false) return [];
   if (traffic.isIpv4Only === undefined)
     return [{ code: "aaaa", reason: "whether the cluster has IPv6 is not known: no Service of it is" }];
-  // What an own rule answers at once costs next to nothing.
+  // Denials by the server's own rules cost next to nothing.
   const asked = [...traffic.groups].filter(({ type, plugin }) => type === "AAAA" && plugin !== "template");
   const count = asked.reduce((sum, { weight }) => sum + weight, 0);
   if (count < traffic.least(LEAST_QUERIES / 2) || traffic.share(count) < LEAST_SHARE) return [];

@@ -1,9 +1,9 @@
-/** Whether the memory that the server may have is enough for what its caches may grow to. */
+/** Compares the server's memory limit with the size that its caches may reach. */
 import { shellWord } from "./command-words.ts";
 import { mebibytes, percent, type Rule } from "./finding.ts";
 
 const NEARLY_ALL = 0.9;
-/** What a new limit is to leave free, for a list of the cluster anew and for bursts. */
+/** The headroom of a new limit, for listing the cluster again and for bursts. */
 const ROOM = 1.3;
 const STEP = 32 * 2 ** 20;
 

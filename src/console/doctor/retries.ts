@@ -1,9 +1,9 @@
-/** Clients that ask the same once more because no reply came, or because it said SERVFAIL. */
+/** Clients that retry because there was no reply, or SERVFAIL. */
 import { ofQueries, percent, type Remedy, type Rule } from "./finding.ts";
 import { Tally } from "./traffic.ts";
 
 const LEAST = 10;
-/** Of all queries of the client. */
+/** Minimum share of the client's queries. */
 const LEAST_SHARE = 0.02;
 export const retries: Rule = (_capture, traffic) => {
   if (traffic.isSampled)

@@ -1,4 +1,4 @@
-/** Upstreams that are slow, fail, or say what is not so. */
+/** Upstreams that are slow, fail, or give wrong answers. */
 
 import { countOf } from "../../lib/text/count-of.ts";
 import type { UpstreamRow } from "../api-types.ts";
@@ -7,13 +7,13 @@ import { type Finding, type NotExamined, ofAll, queryCount, type Rule } from "./
 import { ASKING_PLUGINS } from "./query-groups.ts";
 import { Tally, type Traffic } from "./traffic.ts";
 
-/** Milliseconds on average: from here on people notice. */
+/** Average in milliseconds that users notice. */
 const SLOW = 100;
-/** And what is slow beside its neighbours. */
+/** The factor that is slow compared with other upstreams. */
 const SLOWER = 5;
 const LEAST_SLOWER = 20;
 const LEAST_EXCHANGES = 10;
-/** Exchanges that one pause of the server may hold up together: A and AAAA of two clients. */
+/** Exchanges that one pause of the server may delay together: A and AAAA of two clients. */
 const HELD_UP = 4;
 const FAILING = 0.05;
 const LEAST_ERRORS = 3;
@@ -29,7 +29,7 @@ interface Measured {
   readonly mean: number | undefined;
 }
 
-/** What happened while the capture was made, or since the start where that is too little. */
+/** The exchanges during the capture, or since the start if these are too few. */
 function measured({ first, last }: Capture): Measured[] {
   return (last?.now.upstreams ?? []).map((row) => {
     const before = rowBefore(first, row);
@@ -94,7 +94,7 @@ export const slowUpstreams: Rule = (capture, traffic) => {
 
 type Pauses = CapturedServer["now"]["pauses"];
 
-/** How late the server itself was, when it looked for what had come: the time of an exchange ends only then. */
+/** The server's own delay in reading replies, which the time of an exchange includes. */
 function lateness({ first, last }: Capture): Pauses {
   const pauses = [first, last].flatMap((facts) => facts?.now.pauses ?? []);
   return {
@@ -103,7 +103,7 @@ function lateness({ first, last }: Capture): Pauses {
   };
 }
 
-/** Whether the server's own pauses may be all that takes so long: many of them, or a long one amid few exchanges. */
+/** Whether the server's own pauses may explain the durations: many pauses, or a long one amid few exchanges. */
 function isOwn({ p99, longest }: Pauses, { mean = 0, exchanges }: Measured): boolean {
   return mean < p99 || mean * exchanges < HELD_UP * longest;
 }
@@ -117,7 +117,7 @@ function tooLate({ p99, longest }: Pauses): NotExamined {
   };
 }
 
-/** Without facts: answers of those plugins that ask others. */
+/** Without facts: the durations of answers from forwarding plugins. */
 function slowAnswers(traffic: Traffic): (Finding | NotExamined)[] {
   const asked = [...traffic.groups].filter(({ plugin }) => ASKING_PLUGINS.has(plugin));
   const exchanges = Math.round(asked.reduce((sum, { rows }) => sum + rows, 0));
@@ -196,7 +196,7 @@ export const lyingUpstreams: Rule = (capture, traffic) => {
   const wild = new Tally();
   const callers = new Tally();
   for (const { name, rcode, hasAnswer, who, weight } of traffic.groups) {
-    // Another whole name of the cluster in front: nobody has such a name, and only a wildcard answers it.
+    // A full name of the cluster in front: such a name does not exist, and only a wildcard answers it.
     if (!hasAnswer || rcode !== "NOERROR" || !holdsClusterName(name, traffic)) continue;
     wild.add(name, weight);
     callers.add(who, weight);
@@ -260,14 +260,14 @@ function holdsClusterName(name: string, { domains }: Traffic): boolean {
   });
 }
 
-/** What stands behind the cluster's domain. */
+/** The zone that follows the cluster's domain. */
 function wildZone(wild: Tally, { domains }: Traffic): string | undefined {
   const [most] = wild.top(1);
   for (const domain of domains) {
     const at = most?.[0].toLowerCase().indexOf(`.${domain}`) ?? -1;
     if (most === undefined || at <= 0) continue;
     const zone = most[0].slice(at + domain.length + 1);
-    // Clients choose names, and people copy this into a Corefile.
+    // Clients choose names, and users copy this into a Corefile.
     if (/^[\w.-]+$/.test(zone)) return zone;
   }
   return undefined;

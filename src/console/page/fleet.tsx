@@ -4,7 +4,7 @@ import { count, milliseconds, octets, share, span } from "./format.ts";
 import { useAnswer } from "./loaded.ts";
 import { Problem } from "./parts.tsx";
 
-/** Milliseconds between two questions, and while a replica is awaited. */
+/** Milliseconds between two requests, and the shorter period while a replica is awaited. */
 const PERIOD = 3_000;
 const SHORT_PERIOD = 500;
 

@@ -85,7 +85,7 @@ export function NamesPage() {
 
 const MOST_NAMESPACES = 200;
 
-/** All namespaces with their Services, as far as those fit. */
+/** All namespaces with their Services, up to a bound. */
 function Overview({ answer }: { readonly answer: NamesView }) {
   const { clusters, services, more } = answer;
   const all = clusters.flatMap(({ domain, namespaces }) =>
@@ -121,7 +121,7 @@ function Overview({ answer }: { readonly answer: NamesView }) {
 
 interface NamespaceProps {
   readonly name: string;
-  /** Empty where there is only one cluster. */
+  /** Empty if there is only one cluster. */
   readonly domain: string;
   readonly count: number;
   readonly services: readonly ServiceRow[];

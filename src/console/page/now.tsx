@@ -1,4 +1,4 @@
-/** Rates, times and shares of the last hour. Draws what it is given, so that the server can draw it as well. */
+/** Rates, times and shares of the last hour. Draws only its input, so that the server can draw it as well. */
 import { countOf } from "../../lib/text/count-of.ts";
 import type { HistoryPoint, NowView, UpstreamRow } from "../api-types.ts";
 import { Chart } from "./chart.tsx";
@@ -6,7 +6,7 @@ import { count, milliseconds, octets, share, span } from "./format.ts";
 
 export interface NowProps {
   readonly view: NowView;
-  /** Of the last hour: more than the view has, which may tell of the newest alone. */
+  /** The points of the last hour: the view may have only the newest ones. */
   readonly points: readonly HistoryPoint[];
 }
 

@@ -21,7 +21,7 @@ const FIELDS = [
 type Filter = Readonly<Record<string, string>>;
 
 export const filter = signal<Filter>({});
-/** A row keeps its number while others come in front: buttons in it keep the focus. */
+/** A row keeps its number while others are inserted in front: its buttons keep the focus. */
 interface NumberedRow {
   readonly number: number;
   readonly row: QueryRow;
@@ -33,7 +33,7 @@ const paused = signal(false);
 const leftOut = signal(0);
 const problem = signal("");
 
-/** The filter that the rows have passed. */
+/** The filter of the shown rows. */
 let shown: Filter | undefined;
 
 const MOST_ROWS = 300;
@@ -55,7 +55,7 @@ export function QueriesPage() {
     get<{ queries: QueryRow[] }>("queries", wanted).then(
       ({ queries }) => {
         if (isOver) return;
-        // What came while nobody listened goes in front of what is there.
+        // Queries that were missed while the page was not following are inserted in front.
         const newest = shown === wanted ? (rows.value[0]?.row.time ?? 0) : 0;
         const missed = queries.filter(({ time }) => time > newest).map(numbered);
         rows.value = (newest === 0 ? missed : [...missed, ...rows.value]).slice(0, MOST_ROWS);

@@ -1,4 +1,4 @@
-/** What can be set while the server runs. */
+/** The settings that can be changed while the server runs. */
 import { useState } from "preact/hooks";
 import type { SettingsView } from "../api-types.ts";
 import { post, session } from "./api.ts";

@@ -1,4 +1,4 @@
-/** What stands around every page. Draws what it is given, so that the server can draw it as well. */
+/** The frame around every page. Draws only its input, so that the server can draw it as well. */
 import type { ComponentChildren } from "preact";
 import type { SessionView } from "../api-types.ts";
 

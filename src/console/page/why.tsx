@@ -1,4 +1,4 @@
-/** Why a query gets the answer that it gets: the way through the server, asked anew. */
+/** The page that explains a query's answer: its path through the server, run again on request. */
 import { signal } from "@preact/signals";
 import { useEffect, useRef } from "preact/hooks";
 import type { Explanation } from "../../plugin/contract/explanation.ts";
