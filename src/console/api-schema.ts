@@ -278,8 +278,8 @@ export const API_SCHEMA: Schema = {
   $schema: "https://json-schema.org/draft/2020-12/schema",
   title: "Answers of Portolan's console, by path",
   description:
-    "The events of /api/v1/events are 'now' (as /api/v1/now, after the first with the newest points of the history alone) and 'queries' " +
-    "({rows: queries, leftOut: number}). The parameter since, the time of a point, has the first leave out those before it. " +
+    "The events of /api/v1/events are 'now' (as /api/v1/now; after the first, with only the newest points of the history) and 'queries' " +
+    "({rows: queries, leftOut: number}). The parameter since, the time of a point, makes the first omit earlier points. " +
     "/api/v1/explain answers what `portolan explain -json` prints.",
   type: "object",
   properties: ANSWERS,

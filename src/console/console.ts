@@ -97,14 +97,14 @@ export class Console {
     this.#droppedRows = site.metrics
       .counter({
         name: "portolan_console_dropped_rows_total",
-        help: "Queries that a client of the console's stream was not sent, because it was behind, or more came than anybody can read.",
+        help: "Queries not sent to a client of the console's event stream, because it was behind or the stream was full.",
         labels: [],
       })
       .slot();
     this.#missedQueries = site.metrics
       .counter({
         name: "portolan_console_missed_queries_total",
-        help: "Queries that the console neither looked at nor has a sample for, because more came than it can follow. About.",
+        help: "Approximate number of queries the console skipped because they arrived too fast.",
         labels: [],
       })
       .slot();

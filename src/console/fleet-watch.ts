@@ -130,7 +130,7 @@ export class FleetWatch {
     try {
       const view = replicaView(await this.#get(address, "/api/v1/replica"));
       if (view === undefined)
-        return away(address, "answers, but is not a console of this version of Portolan");
+        return away(address, "answers, but not as a console of this version of Portolan");
       return { ...row(address, ""), ...view };
     } catch (error) {
       return away(address, reasonOf(error));
@@ -165,7 +165,7 @@ export class FleetWatch {
         response.on("data", (chunk: Buffer) => {
           length += chunk.length;
           if (length <= MAX_ANSWER) chunks.push(chunk);
-          else response.destroy(new Error("answers with too much"));
+          else response.destroy(new Error("its answer is too large"));
         });
         response.once("error", reject);
         response.once("end", () => {
@@ -242,10 +242,10 @@ interface FoundAddresses {
 }
 
 const REASONS: Readonly<Record<string, string>> = {
-  ECONNREFUSED: "nothing listens there (ECONNREFUSED)",
-  EHOSTUNREACH: "no way leads there (EHOSTUNREACH)",
-  ENETUNREACH: "no way leads there (ENETUNREACH)",
-  ECONNRESET: "it hung up (ECONNRESET)",
+  ECONNREFUSED: "connection refused (ECONNREFUSED)",
+  EHOSTUNREACH: "no route to host (EHOSTUNREACH)",
+  ENETUNREACH: "network is unreachable (ENETUNREACH)",
+  ECONNRESET: "connection reset by peer (ECONNRESET)",
 };
 
 function reasonOf(error: unknown): string {

@@ -32,7 +32,7 @@ export const absentNames: Rule = (_capture, traffic, { server }) => {
     {
       code: "absent-names",
       title: `${ofQueries(count, traffic.total)} are for ${guilty.length === 1 ? "a name" : `${guilty.length} names`} that exist${guilty.length === 1 ? "s" : ""} nowhere`,
-      explanation: "No form of the name was found: neither as it is nor with a search domain behind it.",
+      explanation: "The name exists in no form: neither as written nor with a search domain appended.",
       share: traffic.share(count),
       figures: { absent: count, names: guilty.length, queries: traffic.total },
       causes: guilty.map(([name, queries]): Cause => {

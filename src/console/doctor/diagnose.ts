@@ -78,7 +78,7 @@ export function diagnose(capture: Capture, commands: CommandFlags = USUAL_FLAGS)
       return [
         {
           code,
-          reason: `${queryCount(traffic.total)} ${traffic.total === 1 ? "is" : "are"} too few: look for longer (-for), or when there is more to see`,
+          reason: `${queryCount(traffic.total)} ${traffic.total === 1 ? "is" : "are"} too few: capture for longer (-for), or at a busier time`,
         },
       ];
     return RULES[code](capture, traffic, commands);

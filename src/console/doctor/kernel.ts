@@ -14,7 +14,7 @@ function notTold(code: "udp-drops" | "conntrack", { last }: Capture): NotExamine
     reason:
       last === undefined
         ? "the capture has no facts about the server"
-        : "the system of the server does not tell (/proc/net)",
+        : "the server's system does not report it (/proc/net)",
   };
 }
 
@@ -37,13 +37,13 @@ export const udpDrops: Rule = (capture) => {
         ? `${countOf(lost, "query was", "queries were")} lost in full UDP buffers while this ran`
         : `${countOf(hasLost ? udp.socketDrops : unsent, "datagram was", "datagrams were")} lost in full UDP buffers since the start`,
       explanation:
-        "The server was kept from reading for too long, by too little CPU most of the time; the clients wait 5 seconds and ask again.",
+        "The server did not read for too long, mostly for lack of CPU; the clients wait 5 seconds and retry.",
       share: undefined,
       figures: { socketDrops: found, sendBufferErrors: udp.sendBufferErrors, received: udp.received },
       causes: [
         {
           who: "the server's own sockets",
-          figure: `${countOf(udp.socketDrops, "datagram")} since they are open (/proc/net/udp)`,
+          figure: `${countOf(udp.socketDrops, "datagram")} since they were opened (/proc/net/udp)`,
         },
         {
           who: "its network namespace",

@@ -62,7 +62,7 @@ function* faultsOf(pod: PodTemplate, { lameduck, hasReady, hasHealth }: Corefile
   if (!hasHealth || lameduck === 0)
     yield {
       who: "lameduck",
-      figure: "there is none: the server stops answering while nodes still send it queries",
+      figure: "not configured: the server stops answering while nodes still send it queries",
       patch: {},
     };
   if (preStopSleep + lameduck + MARGIN > gracePeriod)
@@ -80,7 +80,7 @@ function* faultsOf(pod: PodTemplate, { lameduck, hasReady, hasHealth }: Corefile
   if (readiness === undefined)
     yield {
       who: "readinessProbe",
-      figure: "there is none: the pod gets queries before it knows the cluster",
+      figure: "not configured: the pod gets queries before it has listed the cluster",
       patch: container({ readinessProbe: wanted }),
     };
   else if (readiness.path === "/health" || (hasReady && readiness.path !== "/ready"))

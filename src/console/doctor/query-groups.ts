@@ -47,7 +47,7 @@ export class QueryGroups {
   readonly #capacity: number;
   readonly #groups = new Map<string, QueryGroup>();
   readonly #askers = new Map<string, Asker>();
-  /** The least weight of a group that represents others; 0 while there is none. */
+  /** The least weight of a group that represents others; 0 without any. */
   grain = 0;
 
   constructor(capacity: number = CAPACITY) {

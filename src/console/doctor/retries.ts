@@ -10,7 +10,7 @@ export const retries: Rule = (_capture, traffic) => {
     return [
       {
         code: "retries",
-        reason: "only some of the queries are written under this load: repeats are not seen",
+        reason: "queries are sampled under this load, so repeats cannot be found",
       },
     ];
   const queries = new Tally();
@@ -45,6 +45,6 @@ const LOST: Remedy = {
 };
 
 const LATE: Remedy = {
-  text: "mend what is slow or fails (upstreams), and give old answers meanwhile, in the Corefile",
+  text: "fix the slow or failing upstreams, and serve stale answers until then, in the Corefile",
   patch: "cache 30 {\n    serve_stale 1h\n}",
 };

@@ -65,7 +65,7 @@ interface NamespaceSums {
 
 export const searchPath: Rule = (_capture, traffic) => {
   if (traffic.domains.length === 0)
-    return [{ code: "search-path", reason: "no cluster is known, and no name tells of one" }];
+    return [{ code: "search-path", reason: "no cluster is known, and no name suggests one" }];
   const names = new Tally();
   const namespaces = new Map<string, NamespaceSums>();
   let denied = 0;
@@ -136,7 +136,7 @@ function remediesOf(namespace: string, { workloads, short, queries }: NamespaceS
     dnsConfigPatch(name, { name: "ndots", value: ndots }),
   );
   const who = isAddress(namespace) ? `what runs at ${namespace}` : `the pods of ${namespace}`;
-  const text = `have ${who} ask for names as they are first (ndots:${ndots})`;
+  const text = `make ${who} try names as written first (ndots:${ndots})`;
   if (patches.length === 0) return [{ text: `${text}: in spec.dnsConfig.options of its pods` }];
   return [{ text, patch: patches.join("\n") }];
 }

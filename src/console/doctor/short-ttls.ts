@@ -32,7 +32,7 @@ export const shortTtls: Rule = ({ last }, traffic) => {
     {
       code: "short-ttls",
       title: `TTLs of ${SHORT_TTL} s and less send ${ofQueries(count, traffic.total)} to upstreams`,
-      explanation: "The cache may not keep such an answer until it is asked for once more.",
+      explanation: "Such an answer expires before the next query for it.",
       share: traffic.share(count),
       figures: { queries: count, names: guilty.length },
       causes: guilty.slice(0, 5).map(([key, queries]) => ({
@@ -50,7 +50,7 @@ export const shortTtls: Rule = ({ last }, traffic) => {
           }),
         ),
         {
-          text: "keep answers for half a minute at least, in the Corefile, where the application can live with that",
+          text: "cache answers for at least half a minute, in the Corefile, if the applications tolerate that",
           patch: "cache 300 {\n    success 9984 300 30\n}",
         },
       ],

@@ -74,7 +74,7 @@ export const slowUpstreams: Rule = (capture, traffic) => {
       title: `${slow.length === 1 ? "an upstream takes" : `${slow.length} upstreams take`} ${slow
         .map(({ mean = 0 }) => `${Math.round(mean)} ms`)
         .join(", ")} for an answer on average`,
-      explanation: "Every name that is not in the cache waits for it; a C library gives up after 5 seconds.",
+      explanation: "Every cache miss waits for it; a C library gives up after 5 seconds.",
       share: undefined,
       figures: { exchanges, mean: Math.max(...slow.map(({ mean = 0 }) => mean)) },
       causes: slow.map(({ row, mean = 0, exchanges }) => ({
@@ -83,7 +83,7 @@ export const slowUpstreams: Rule = (capture, traffic) => {
       })),
       remedies: [
         {
-          text: `take ${addresses(slow)} out of 'forward', or ask a nearer one first; and refresh what is asked for often before it runs out`,
+          text: `take ${addresses(slow)} out of 'forward', or use a nearer one first; and prefetch frequent names before they expire`,
           patch:
             "forward . NEAREST FARTHER {\n    policy sequential\n}\ncache 300 {\n    prefetch 3 1m 20%\n}",
         },
@@ -113,7 +113,7 @@ function tooLate({ p99, longest }: Pauses): NotExamined {
     code: "slow-upstream",
     reason:
       `the server itself is late, one time in a hundred by ${Math.round(p99)} ms and once by ${Math.round(longest)} ms, ` +
-      "so how long its upstreams take cannot be told: give it more CPU, or look when its machine has less to do",
+      "so the speed of its upstreams cannot be measured: give it more CPU, or capture when its machine is less busy",
   };
 }
 
@@ -136,7 +136,7 @@ function slowAnswers(traffic: Traffic): (Finding | NotExamined)[] {
     {
       code: "slow-upstream",
       title: `answers of upstreams take ${Math.round(mean)} ms on average`,
-      explanation: "The capture does not tell which upstream: a capture by 'portolan doctor -record' does.",
+      explanation: "The capture does not name the upstreams: a capture by 'portolan doctor -record' does.",
       share: traffic.share(exchanges),
       figures: { exchanges, mean },
       causes: names.top(5).map(([who, time]) => ({ who, figure: `${Math.round(time)} ms waited in all` })),
@@ -180,7 +180,7 @@ export const failingUpstreams: Rule = (capture, traffic) => {
       ],
       remedies: [
         {
-          text: `take ${addresses(failing)} out of 'forward', or have the next one asked and old answers given meanwhile`,
+          text: `take ${addresses(failing)} out of 'forward', or fail over to the next one and serve stale answers until then`,
           patch:
             "forward . GOOD OTHER {\n    max_fails 2\n    health_check 1s\n    failover SERVFAIL REFUSED\n}\ncache 30 {\n    serve_stale 1h\n}",
         },
@@ -211,8 +211,8 @@ export const lyingUpstreams: Rule = (capture, traffic) => {
         ? `an upstream has an address for ${impossible.name}, which cannot exist`
         : `an upstream has addresses for ${countOf(wild.size, "name")} that cannot exist`,
       explanation:
-        "A resolver that sells advertisements, a captive portal or a wildcard in a search domain of the nodes answers what does not exist: " +
-        "clients end their search there and connect to the wrong place.",
+        "A resolver that sells advertisements, a captive portal or a wildcard in a search domain of the nodes answers for names that do not exist: " +
+        "clients stop searching at such an answer and connect to the wrong host.",
       share: traffic.share(count),
       figures: { answered: count, names: wild.size, proved: isProved ? 1 : 0 },
       causes: [
@@ -222,7 +222,7 @@ export const lyingUpstreams: Rule = (capture, traffic) => {
       ],
       remedies: [
         {
-          text: "forward to a resolver that tells the truth, or take the search domain out of the nodes' resolv.conf (kubelet: resolvConf); until then deny it here",
+          text: "forward to a resolver that returns NXDOMAIN, or take the search domain out of the nodes' resolv.conf (kubelet: resolvConf); until then deny it here",
           patch: `template IN ANY ${wildZone(wild, traffic) ?? "invalid"} {\n    rcode NXDOMAIN\n}`,
         },
       ],
@@ -235,9 +235,9 @@ function discardedFinding(strange: readonly Measured[]): Finding {
   const count = strange.reduce((sum, { discarded }) => sum + discarded, 0);
   return {
     code: "lying-upstream",
-    title: `${count} messages from upstreams answer nothing that was asked`,
+    title: `${count} messages from upstreams match no pending query`,
     explanation:
-      "They had an id that nobody waits for, or were about another question: replies that come too late, or somebody who guesses. They were not used.",
+      "Their id matched no pending query, or their question did not match: late replies, or spoofing attempts. They were dropped.",
     share: undefined,
     figures: { discarded: count },
     causes: strange.map(({ row, discarded, exchanges }) => ({
@@ -246,7 +246,7 @@ function discardedFinding(strange: readonly Measured[]): Finding {
     })),
     remedies: [
       {
-        text: `ask ${addresses(strange)} over TLS where it offers that, else over TCP: nobody in between can answer in its place`,
+        text: `ask ${addresses(strange)} over TLS where it offers that, else over TCP: then no host in between can answer in its place`,
         patch: "forward . tls://ADDRESS {\n    tls_servername NAME\n}",
       },
     ],
@@ -278,5 +278,5 @@ function addresses(rows: readonly Measured[]): string {
 }
 
 function ofExchanges(count: number, exchanges: number): string {
-  return exchanges === 0 ? "no exchange came to an end, none" : ofAll(count, exchanges, "exchange");
+  return exchanges === 0 ? "no exchange was completed, none" : ofAll(count, exchanges, "exchange");
 }

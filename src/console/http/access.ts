@@ -79,7 +79,7 @@ export class Access {
     const session = this.#session(request);
     if (session === undefined) throw new RequestError(401, "actions need the token: sign in first");
     if (request.headers["portolan-csrf"] !== session.csrf)
-      throw new RequestError(403, "the header portolan-csrf is not that of the session");
+      throw new RequestError(403, "the header portolan-csrf does not match the session");
   }
 
   /** Authorizes a `POST` that only reads. @throws RequestError */
@@ -97,7 +97,7 @@ export class Access {
     this.#checkOrigin(request);
     checkJson(request);
     if (this.#options.token() === undefined) throw new RequestError(403, "the console has no token");
-    if (!this.#isToken(request, token)) throw new RequestError(401, "that is not the token");
+    if (!this.#isToken(request, token)) throw new RequestError(401, "wrong token");
     const { randomBytes } = nodeCrypto();
     const id = randomBytes(24).toString("base64url");
     if (this.#sessions.size >= MAX_SESSIONS)

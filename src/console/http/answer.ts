@@ -64,10 +64,10 @@ export async function readBody(request: IncomingMessage): Promise<string> {
     request.on("data", (chunk: Uint8Array) => {
       length += chunk.length;
       if (length <= MAX_BODY) chunks.push(chunk);
-      else reject(new RequestError(413, `a request has ${MAX_BODY} octets at the most`));
+      else reject(new RequestError(413, `a request has at most ${MAX_BODY} bytes`));
     });
     request.once("end", resolve);
-    const broken = (): void => reject(new RequestError(400, "the request broke off"));
+    const broken = (): void => reject(new RequestError(400, "the request was aborted"));
     request.once("error", broken);
     request.once("close", broken);
   });

@@ -34,7 +34,7 @@ export function Chart({ title, lines, step, format }: ChartProps) {
       const latest = known.at(-1);
       return latest === undefined
         ? `${name}: nothing`
-        : `${name}: ${format(latest)} now, ${format(Math.max(...known))} at most`;
+        : `${name}: ${format(latest)} now, peak ${format(Math.max(...known))}`;
     })
     .join("; ");
   return (

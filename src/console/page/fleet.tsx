@@ -94,7 +94,7 @@ export function FleetPage() {
                 </th>
                 {now === null ? (
                   <td colSpan={7} class={awaited ? "reason" : "bad reason"}>
-                    {awaited ? "asked, has not answered yet" : `away: ${reason}`}
+                    {awaited ? "waiting for its answer" : `away: ${reason}`}
                   </td>
                 ) : (
                   <>

@@ -67,7 +67,7 @@ export function WhyDialog() {
 function Way({ explanation }: { readonly explanation: Explanation }) {
   const { steps, message, error, listener, block, client, plugin } = explanation;
   return (
-    <section class="way" tabIndex={0} aria-label="The way of the query">
+    <section class="way" tabIndex={0} aria-label="The path of the query">
       <p>
         Asked anew for {client} at <code>{listener}</code>
         {block === undefined ? (

@@ -96,7 +96,7 @@ export class ExplainEndpoint implements PluginInstance {
       if (shared.underWay > MAX_UNDER_WAY)
         throw new RequestError(
           429,
-          `${MAX_UNDER_WAY} questions are under way already: ask again in a moment`,
+          `${MAX_UNDER_WAY} explanations are in progress: try again in a moment`,
         );
       body = await answer(await readBody(request));
     } catch (error) {
