@@ -79,7 +79,7 @@ export interface QueryFile {
 
 export type QueryFiles = Readonly<Record<Phase, QueryFile>>;
 
-/** Queries a second that a file must last for, where none may come twice. */
+/** Queries per second that a file must last for, where none may come twice. */
 const FASTEST = { "warm-up": 200_000, capacity: 200_000, "open-loop": 100_000 } as const;
 
 export interface PhaseSeconds {

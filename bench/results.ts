@@ -42,7 +42,7 @@ export interface PairSample {
 
 /** The same server asked at half of what it had answered just before. */
 export interface OpenLoopSample {
-  /** Queries a second. */
+  /** Queries per second. */
   readonly rate: number;
   readonly latency: Percentiles | undefined;
   /** How late the generator was. */

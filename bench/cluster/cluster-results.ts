@@ -106,7 +106,7 @@ export interface ChangeLoad {
 
 /** Cluster names without cache at a fixed rate: turns in peace, each followed by one amid changes. */
 export interface QueriesAmidChanges {
-  /** Queries a second. */
+  /** Queries per second. */
   readonly rate: number;
   /** Changes a second. */
   readonly changeRate: number;

@@ -43,7 +43,7 @@ const FIRST_CHANGES = 7_830;
 const STEADY_RATE = 200;
 const QUICK_RATE = 1_500;
 const TOGETHER = 15;
-/** Queries a second. */
+/** Queries per second. */
 const QUERY_RATE = 10_000;
 /** Services, EndpointSlices, namespaces. */
 const KINDS = 3;

@@ -20,7 +20,7 @@ const { values } = parseArgs({
     port: { type: "string", default: "" },
     queries: { type: "string", default: "" },
     seconds: { type: "string", default: "" },
-    /** Queries a second; without it as fast as the server answers (one query a connection only). */
+    /** Queries per second; without it as fast as the server answers (one query a connection only). */
     rate: { type: "string" },
     /** TCP: how many connections at a time. */
     connections: { type: "string", default: "16" },

@@ -13,7 +13,7 @@ import { RcodeCounter } from "./rcode-counter.ts";
 import type { TcpPipelinedOptions } from "./tcp-pipelined.ts";
 
 export interface QuicQueriesOptions extends Omit<TcpPipelinedOptions, "rate" | "transport"> {
-  /** Queries a second; as fast as they are answered without it. */
+  /** Queries per second; as fast as they are answered without it. */
   readonly rate: number | undefined;
   /** PEM; who issued the server's certificate. */
   readonly authority: string;

@@ -15,7 +15,7 @@ export interface TcpConnectionsOptions {
   readonly firstQuery: number;
   readonly port: number;
   readonly seconds: number;
-  /** Queries a second; undefined for a new connection as soon as one has its answer. */
+  /** Queries per second; undefined for a new connection as soon as one has its answer. */
   readonly rate: number | undefined;
   /** How many connections at a time where there is no rate. */
   readonly connections: number;

@@ -16,7 +16,7 @@ export interface TcpPipelinedOptions {
   /** Where in the queries to begin. */
   readonly firstQuery: number;
   readonly port: number;
-  /** Queries a second. */
+  /** Queries per second. */
   readonly rate: number;
   readonly seconds: number;
   readonly connections: number;

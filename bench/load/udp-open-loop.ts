@@ -13,7 +13,7 @@ export interface OpenLoopOptions {
   readonly queries: QueryPool;
   /** Where in the queries to begin. */
   readonly firstQuery: number;
-  /** Queries a second. */
+  /** Queries per second. */
   readonly rate: number;
   readonly seconds: number;
   /** Milliseconds that answers may take after the last query. */

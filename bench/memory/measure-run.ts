@@ -36,7 +36,7 @@ export interface RunOptions {
 }
 
 const NEW_NAMES = 300_000;
-/** Queries a second for an upstream that says nothing. */
+/** Queries per second for an upstream that says nothing. */
 const UNANSWERED_RATE = 2_000;
 /** Services, EndpointSlices, namespaces. */
 const KINDS = 3;

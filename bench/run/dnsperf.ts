@@ -14,7 +14,7 @@ export interface DnsperfOptions {
   readonly clients: number;
   /** Queries without answer at a time, of all clients together. */
   readonly outstanding: number;
-  /** Queries a second, if not as many as are answered. */
+  /** Queries per second, if not as many as are answered. */
   readonly rate?: number;
 }
 

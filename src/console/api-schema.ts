@@ -1,6 +1,6 @@
-/** What the API answers, as a JSON schema (draft 2020-12): `GET /api/v1/schema`. A test holds answers against it. */
+/** The JSON schema (draft 2020-12) of the API's answers: `GET /api/v1/schema`. A test checks answers against it. */
 
-/** As much of JSON Schema as is used here. */
+/** The subset of JSON Schema that is used here. */
 export interface Schema {
   readonly $schema?: string;
   readonly title?: string;
@@ -11,7 +11,7 @@ export interface Schema {
   readonly items?: Schema;
   readonly properties?: Readonly<Record<string, Schema>>;
   readonly required?: readonly string[];
-  /** Of members without a schema of their own; `false` where there are none. */
+  /** The schema of other members; `false` forbids them. */
   readonly additionalProperties?: Schema | false;
 }
 
@@ -278,14 +278,14 @@ export const API_SCHEMA: Schema = {
   $schema: "https://json-schema.org/draft/2020-12/schema",
   title: "Answers of Portolan's console, by path",
   description:
-    "The events of /api/v1/events are 'now' (as /api/v1/now, after the first with the newest points of the history alone) and 'queries' " +
-    "({rows: queries, leftOut: number}). The parameter since, the time of a point, has the first leave out those before it. " +
+    "The events of /api/v1/events are 'now' (as /api/v1/now; after the first, with only the newest points of the history) and 'queries' " +
+    "({rows: queries, leftOut: number}). The parameter since, the time of a point, makes the first omit earlier points. " +
     "/api/v1/explain answers what `portolan explain -json` prints.",
   type: "object",
   properties: ANSWERS,
 };
 
-/** What a capture has of a server: parts of its answers. */
+/** The facts about a server in a capture: parts of the API's answers. */
 export const FACTS_SCHEMA: Schema = object({
   now: object(nowWithoutHistory),
   machine,

@@ -1,4 +1,7 @@
-/** What the console's API answers, as its page and the command line read it. `api-schema.ts` says the same as a JSON schema. */
+/**
+ * The answers of the console's API, for its page and the command line. `api-schema.ts` describes the same types as a
+ * JSON schema.
+ */
 
 /** One finished query. */
 export interface QueryRow {
@@ -6,29 +9,29 @@ export interface QueryRow {
   readonly time: number;
   readonly name: string;
   readonly type: string;
-  /** `-` where the client got no reply. */
+  /** `-` if the client got no reply. */
   readonly rcode: string;
   readonly client: string;
-  /** `namespace/name` of the pod, or of the service that the client is an endpoint of; absent where neither is known. */
+  /** `namespace/name` of the client's pod, or of the service that it is an endpoint of; absent if unknown. */
   readonly workload?: string;
   /** Milliseconds from arrival to answer. */
   readonly duration: number;
-  /** The plugin that answered; empty where none did. */
+  /** The plugin that answered; empty without an answer. */
   readonly plugin: string;
   readonly transport: string;
   /** The client's. */
   readonly port: number;
-  /** Of the message: a client that asks once more because no reply came repeats it with the port. */
+  /** The message id: a client that retries repeats it with the port. */
   readonly id: number;
   readonly listener: string;
   readonly answers: number;
-  /** Seconds, of the first record. */
+  /** TTL of the first record, in seconds. */
   readonly ttl?: number;
   /** Octets. */
   readonly size: number;
-  /** How many queries the row stands for, while only some are written. */
+  /** The number of queries that the row represents, if they are sampled. */
   readonly weight: number;
-  /** It was given up because too many waited. */
+  /** Dropped because too many queries were pending. */
   readonly shed?: true;
 }
 
@@ -37,7 +40,7 @@ export interface HistoryPoint {
   readonly time: number;
   readonly queries: number;
   readonly nxdomain: number;
-  /** SERVFAIL, REFUSED and whatever else is neither an answer nor a denial. */
+  /** SERVFAIL, REFUSED and other rcodes that are neither answers nor denials. */
   readonly errors: number;
   readonly unanswered: number;
   /** Answered by a cache. */
@@ -58,7 +61,7 @@ export interface UpstreamRow {
   readonly mean: number | null;
   readonly p99: number | null;
   readonly failedChecks: number;
-  /** Messages from its address that answer nothing: an id that nobody waits for, another question. */
+  /** Messages from its address that match no pending query: an unknown id, or another question. */
   readonly discarded: number;
 }
 
@@ -69,7 +72,7 @@ export interface NowView {
   readonly hostname: string;
   readonly startedAt: number;
   readonly threads: number;
-  /** Queries a second, over the last seconds. */
+  /** Queries per second, over the last seconds. */
   readonly rate: number;
   /** Of the last minute. */
   readonly minute: {
@@ -89,13 +92,13 @@ export interface NowView {
     /** Octets. */
     readonly resident: number;
     readonly heap: number;
-    /** Of the cgroup; `null` where there is none. */
+    /** Limit of the cgroup; `null` without a limit. */
     readonly limit: number | null;
   };
   /** Milliseconds of the last minute. */
   readonly pauses: { readonly p99: number; readonly longest: number };
   readonly shed: number;
-  /** One of so many queries is looked at, and how many were overwritten before they were. */
+  /** One query in this many is sampled; `missed` were overwritten before they were read. */
   readonly sampling: { readonly interval: number; readonly missed: number };
   /** Seconds of a point, and the points of the last hour, oldest first. */
   readonly history: { readonly step: number; readonly points: readonly HistoryPoint[] };
@@ -103,35 +106,37 @@ export interface NowView {
 
 export interface ClusterRow {
   readonly domain: string;
-  /** What is still to be listed. */
+  /** The resources that are still to be listed. */
   readonly awaited: readonly string[];
   readonly services: number;
-  /** `IPv4`, `IPv6`: what its Services and their endpoints have addresses of. */
+  /** `IPv4`, `IPv6`: the address families of its Services and their endpoints. */
   readonly families: readonly string[];
-  /** Milliseconds since the cluster was last heard of, of the kind that is oldest; `null` before the first time. */
+  /**
+   * Milliseconds since the last message from the API about the resource with the oldest one; `null` before the first.
+   */
   readonly age: number | null;
   readonly state: readonly string[];
 }
 
-/** What the kernel counts; `null` where the system does not tell. */
+/** Counters of the kernel; `null` if the system does not report them. */
 export interface MachineView {
-  /** Queries that have finished since a console began to listen, in the configuration before as well. */
+  /** Finished queries since a console first listened, earlier configurations included. */
   readonly finished: number;
   readonly memory: {
-    /** Octets: now, at its highest since the start, and what the cgroup may take. */
+    /** Bytes: now, the peak since the start, and the limit of the cgroup. */
     readonly resident: number | null;
     readonly peak: number | null;
     readonly limit: number | null;
   };
-  /** Datagrams of the network namespace since it is there. */
+  /** Datagrams of the network namespace since its creation. */
   readonly udp: {
     readonly received: number;
     readonly receiveBufferErrors: number;
     readonly sendBufferErrors: number;
-    /** Of those, what the sockets lost that the server listens on. */
+    /** Of these, the drops of the server's own sockets. */
     readonly socketDrops: number;
   } | null;
-  /** Connections that the network namespace tracks, and those that it could not. */
+  /** Tracked connections of the network namespace, and failures to track. */
   readonly conntrack: {
     readonly entries: number | null;
     readonly most: number | null;
@@ -144,13 +149,13 @@ export interface MachineView {
 export interface TopRow {
   readonly key: string;
   readonly workload?: string;
-  /** As many at least: what was counted. */
+  /** A lower bound: the counted queries. */
   readonly queries: number;
-  /** As many more there may have been before they were counted; never more than `queries`. */
+  /** The error of the count: up to this many more; never more than `queries`. */
   readonly more: number;
   readonly nxdomain: number;
   readonly servfail: number;
-  /** Of a client its names, of a name its clients; the most frequent first. */
+  /** The names of a client, or the clients of a name; the most frequent first. */
   readonly of: readonly { readonly key: string; readonly workload?: string; readonly queries: number }[];
 }
 
@@ -159,9 +164,9 @@ export interface WhoView {
   readonly queries: number;
   readonly clients: readonly TopRow[];
   readonly names: readonly TopRow[];
-  /** By namespace of the client, where that is known. */
+  /** By namespace of the client, if known. */
   readonly namespaces: readonly TopRow[];
-  /** Queries that the rows do not tell of: those of clients and names that are too rare to be counted each. */
+  /** Queries of clients and names that are too rare for a row. */
   readonly others: { readonly clients: number; readonly names: number; readonly namespaces: number };
 }
 
@@ -170,9 +175,12 @@ export interface NamesView {
     readonly domain: string;
     readonly namespaces: readonly { readonly name: string; readonly services: number }[];
   }[];
-  /** Of the namespace that was asked for, or those whose name holds what was asked for; of all of them otherwise, then without endpoints. */
+  /**
+   * The services of the requested namespace, or those whose name contains the requested text; otherwise all, without
+   * endpoints.
+   */
   readonly services: readonly ServiceRow[];
-  /** There are more than are shown. */
+  /** Whether there are more than are shown. */
   readonly more: boolean;
 }
 
@@ -180,7 +188,7 @@ export interface ServiceRow {
   readonly domain: string;
   readonly namespace: string;
   readonly name: string;
-  /** `clusterIP`, `headless`, `externalName`, or `missing` where only endpoints name it. */
+  /** `clusterIP`, `headless`, `externalName`, or `missing` if only endpoints name it. */
   readonly type: string;
   /** `web.shop.svc.cluster.local.` */
   readonly fqdn: string;
@@ -235,7 +243,7 @@ export interface CacheAnswer {
     readonly maxOctets: number;
   }[];
   readonly answers: readonly CachedRow[];
-  /** There are more than are shown. */
+  /** Whether there are more than are shown. */
   readonly more: boolean;
 }
 
@@ -251,19 +259,19 @@ export interface CachedRow {
 }
 
 export interface FleetView {
-  /** Names or addresses in the Corefile that replicas are looked for under. */
+  /** Names or addresses in the Corefile that lead to replicas. */
   readonly sources: readonly string[];
   readonly replicas: readonly ReplicaRow[];
 }
 
-/** What the fleet shows of a replica: parts of {@link NowView}. */
+/** The part of {@link NowView} that the fleet page shows of a replica. */
 export interface ReplicaNow
   extends Pick<NowView, "time" | "version" | "hostname" | "startedAt" | "threads" | "rate"> {
   readonly minute: Pick<NowView["minute"], "queries" | "hitRatio" | "p50" | "p99">;
   readonly memory: Pick<NowView["memory"], "resident" | "limit">;
 }
 
-/** What a replica says of itself to the others. */
+/** A replica's report to the others. */
 export interface ReplicaView {
   readonly now: ReplicaNow;
   readonly sha512: string;
@@ -272,37 +280,37 @@ export interface ReplicaView {
 export interface ReplicaRow {
   /** `10.1.0.7:8053`. */
   readonly address: string;
-  /** What it says of itself; `null` for one that is away, or has not answered yet. */
+  /** Its report; `null` while it is away or has not answered yet. */
   readonly now: ReplicaNow | null;
   readonly sha512: string;
-  /** Why it is away. */
+  /** The reason why it is away. */
   readonly problem: string;
-  /** It was asked, and its time is not up yet. */
+  /** Whether its answer is still awaited. */
   readonly awaited: boolean;
 }
 
-/** What can be set while the server runs. */
+/** The settings that can be changed while the server runs. */
 export interface SettingsView {
-  /** The least urgent level that the process log has. */
+  /** The least urgent level that is logged. */
   readonly level: string;
   readonly levels: readonly string[];
-  /** How many server blocks have `trace`. */
+  /** The number of server blocks with `trace`. */
   readonly tracers: number;
-  /** Whose queries are all traced, and until when; `null` without such a rule. */
+  /** The client whose queries are all traced, and the end of that; `null` without a rule. */
   readonly traced: { readonly client: string; readonly until: number } | null;
 }
 
 export interface SessionView {
   /** Whether reading needs a token as well. */
   readonly readNeedsToken: boolean;
-  /** Whether actions are possible at all: a token is set. */
+  /** Whether actions are possible: a token is set. */
   readonly hasToken: boolean;
   readonly signedIn: boolean;
-  /** To be sent as the header `portolan-csrf` with each action. Empty without a session. */
+  /** The value of the header `portolan-csrf` for actions. Empty without a session. */
   readonly csrf: string;
 }
 
-/** What the document of the page has in it. */
+/** The data in the page's document. */
 export interface FirstView {
   readonly session: SessionView;
   readonly now: NowView;

@@ -1,4 +1,4 @@
-/** What the caches of all server blocks keep, and what they are to forget. */
+/** Shows and removes entries of the caches of all server blocks. */
 import { Name, NameError } from "../dns/name.ts";
 import { rcodeName } from "../dns/numbers.ts";
 import { parseRecordType, recordTypeName } from "../dns/type-names.ts";
@@ -51,7 +51,7 @@ export function readForget(body: string): Forgetting {
   return { name: readName(name), below, type, typeName };
 }
 
-/** @returns how many answers there were */
+/** @returns the number of removed answers */
 export async function forgetIn(control: ServerControl, { name, below, type }: Forgetting): Promise<number> {
   const forgotten = await Promise.all(cachesOf(control).map((cache) => cache.forget(name, below, type)));
   return forgotten.reduce((sum, count) => sum + count, 0);

@@ -1,4 +1,4 @@
-/** The clusters that the configuration in force answers for: how old what is known of them is, and what their names are. */
+/** The clusters of the configuration in force: the age of their data, and their names. */
 import { CLUSTER } from "../kubernetes/answers/cluster-service.ts";
 import type { ClusterView } from "../kubernetes/answers/cluster-view.ts";
 import type { EndpointGroup } from "../kubernetes/objects/objects.ts";
@@ -26,7 +26,7 @@ export function clusterRows(control: ServerControl): ClusterRow[] {
       domain,
       awaited: [...(plugin.instance.cluster?.awaited ?? [])],
       services: serviceCount,
-      // A Service of one family says little of a cluster with both: endpoints count as well.
+      // A single-stack Service says little about a dual-stack cluster: endpoints count as well.
       families: [...(hasIpv4 ? ["IPv4"] : []), ...(hasIpv6 ? ["IPv6"] : [])],
       age: oldest === undefined ? null : Math.round(oldest),
       state: [...(plugin.instance.describeState?.() ?? [])],
@@ -35,16 +35,16 @@ export function clusterRows(control: ServerControl): ClusterRow[] {
 }
 
 export interface NamesQuestion {
-  /** Shows the services of this namespace alone. */
+  /** Restricts the services to this namespace. */
   readonly namespace: string;
-  /** Shows services whose `service.namespace` holds this. */
+  /** Restricts the services to those whose `service.namespace` contains this text. */
   readonly text: string;
 }
 
 const MOST_SERVICES = 200;
 const MOST_ENDPOINTS = 100;
 
-/** Without a question it is the overview: the first services in the order of their namespaces, without endpoints. */
+/** Without a filter this is the overview: the first services in the order of their namespaces, without endpoints. */
 export function namesView(control: ServerControl, { namespace, text }: NamesQuestion): NamesView {
   const clusters = shownClusters(control).map((cluster) => ({
     ...cluster,
@@ -102,7 +102,7 @@ function namespacesOf(view: ClusterView): { name: string; services: number }[] {
   return names.sort((one, other) => compare(one.name, other.name));
 }
 
-/** @param isBrief without its endpoints */
+/** @param isBrief leaves out its endpoints */
 function serviceRow(domain: string, entry: IndexedService, isBrief: boolean): ServiceRow {
   const { service, endpoints } = entry;
   const { groups } = endpoints;

@@ -1,4 +1,4 @@
-/** The configuration in force as the console shows it: without secrets. */
+/** The configuration in force for display: without secrets. */
 import { lex } from "../corefile/tokens.ts";
 import type { ServerControl } from "../plugin/contract/site.ts";
 import type { ConfigurationAnswer } from "./api-types.ts";
@@ -41,7 +41,7 @@ function withoutSecrets<T extends { readonly message: string }>(diagnostic: T): 
 const MESSAGE_WITH_LINE = /^(.*?:\d+:\d+: \w+: )(.*)\n(\s*\d+ \| (.*))$/gm;
 const QUOTED = /(['"])((?:(?!\1).)+)\1/g;
 
-/** What a reload was refused for, without secrets: messages may name the very word that is one. */
+/** The reason of a refused reload, without secrets: a message may quote one. */
 export function maskReason(reason: string): string {
   const messages = maskedMessages(reason);
   return maskSecrets(
@@ -53,7 +53,7 @@ export function maskReason(reason: string): string {
   );
 }
 
-/** Messages about lines with secrets -> what can be shown of them. */
+/** Maps messages about lines with secrets to their masked form. */
 function maskedMessages(reason: string): Map<string, string> {
   const messages = new Map<string, string>();
   for (const [, , message = "", , line = ""] of reason.matchAll(MESSAGE_WITH_LINE)) {
@@ -71,14 +71,14 @@ function maskedMessages(reason: string): Map<string, string> {
   return messages;
 }
 
-/** Words behind which secrets stand in Corefiles: those of `tsig`, `etcd`, `route53`, `azure` and the like. */
+/** Words that precede secrets in Corefiles: those of `tsig`, `etcd`, `route53`, `azure` and the like. */
 const SECRET_WORDS = (
   "secret credentials token password passwd passphrase aws_access_key secret_key client_secret access_key key_secret license_key " +
   "api_key apikey api_token access_token auth_token private_key"
 ).split(" ");
 const MASK = "********";
 
-/** The same in what is no Corefile: excerpts in messages, comments. */
+/** The same outside Corefile syntax: excerpts in messages, comments. */
 const SECRET_LINE = new RegExp(
   `^(\\s*(?:\\d+ \\|\\s*)?(?:\\S+\\s+)*?(?:(?:${SECRET_WORDS.join("|")})\\b|header[ \\t]+[^\\s{]+))(?:[ \\t]*[:=][ \\t]*|[ \\t]+)\\S.*$`,
   "gim",
@@ -88,7 +88,7 @@ const USER_INFO = /(\/\/)[^/@\s"]+(?=@)/g;
 /** `http://host/path?api-key=...`. */
 const KEY_IN_URL = /([?&][^=&#\s"]*(?:key|token|secret|pass|auth|sig)[^=&#\s"]*=)[^&#\s"']+/gi;
 
-/** Takes out what stands behind such a word up to the end of the line, and what a quoted word goes on with after it. */
+/** Masks the rest of the line after such a word, and the rest of a quoted word that continues on further lines. */
 export function maskSecrets(text: string): string {
   let masked = "";
   let from = 0;
@@ -98,10 +98,10 @@ export function maskSecrets(text: string): string {
     if (startsLine || kind !== "word") words = 0;
     words++;
     if (words === 1) first = word.toLowerCase();
-    // `header NAME VALUE` is how a collector or an upstream is told a key.
+    // `header NAME VALUE` passes a key to a collector or an upstream.
     const isSecret = SECRET_WORDS.includes(first) ? words > 1 : first === "header" && words > 2;
     if (!isSecret || kind !== "word") continue;
-    // Lines keep their numbers, for the diagnostics at them.
+    // Keeps the line numbers, for diagnostics.
     masked += `${text.slice(from, start)}${MASK}${text.slice(start, end).replaceAll(/[^\n]/g, "")}`;
     from = end;
   }

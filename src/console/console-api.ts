@@ -42,11 +42,11 @@ type Answer = (
   response: ServerResponse,
 ) => object | undefined | Promise<object | undefined>;
 
-/** Milliseconds that an explanation may take, and how many are made at one time. */
+/** Milliseconds for an explanation, and how many may run at one time. */
 const EXPLAIN_TIMEOUT = 8_000;
 const MAX_EXPLAINING = 4;
 const MAX_ROWS = 1_000;
-/** Requests that wait for their turn: as many as there are connections. */
+/** Waiting requests: as many as connections. */
 const MAX_WAITING = 256;
 const STREAMS: readonly string[] = ["now", "queries"];
 
@@ -147,9 +147,9 @@ export class ConsoleApi {
         });
       const turn = this.#turns.take();
       if (turn === undefined)
-        throw new RequestError(503, `${MAX_WAITING} requests wait already: ask again in a moment`);
+        throw new RequestError(503, `${MAX_WAITING} requests are waiting: try again in a moment`);
       await turn;
-      // Who waited for its body would wait for ever.
+      // The client is gone: its body would never arrive.
       if (response.destroyed || request.destroyed) return;
       const url = new URL(request.url ?? "/", "http://console.invalid");
       const body = await answer(request, url, response);
@@ -160,26 +160,26 @@ export class ConsoleApi {
     }
   }
 
-  /** What the page shows first, for who may read it. */
+  /** The data of the first page, for clients that may read it. */
   #firstView(request: IncomingMessage): FirstView | undefined {
     const { access, console } = this.#options;
     try {
       access.checkRead(request);
     } catch (error) {
-      // The page finds out why, and tells: a browser that follows a link of another site does not send its cookie.
+      // The page finds the reason itself: a browser that follows a link of another site does not send its cookie.
       if (error instanceof RequestError) return undefined;
       throw error;
     }
     return { session: access.view(request), now: console.now() };
   }
 
-  /** @param mayRead whether it still may, who follows */
+  /** @param mayRead whether the client still has read access */
   #follow(parameters: URLSearchParams, response: ServerResponse, mayRead: () => boolean): undefined {
     const { console } = this.#options;
     const wants = (parameters.get("streams") ?? STREAMS.join(",")).split(",");
     const unknown = wants.find((word) => !STREAMS.includes(word));
     if (unknown !== undefined)
-      throw new RequestError(400, `streams: ${unknown.slice(0, 40)} is none of ${STREAMS.join(", ")}`);
+      throw new RequestError(400, `streams: ${unknown.slice(0, 40)} is not one of ${STREAMS.join(", ")}`);
     const filter = wants.includes("queries") ? console.filter(parameters) : undefined;
     const since = timeIn(parameters, "since");
     console.follow(() => new EventStream(response), {
@@ -195,7 +195,7 @@ export class ConsoleApi {
     const { access, control } = this.#options;
     access.checkQuestion(request);
     if (this.#explaining >= MAX_EXPLAINING)
-      throw new RequestError(429, `${MAX_EXPLAINING} questions are under way already: ask again in a moment`);
+      throw new RequestError(429, `${MAX_EXPLAINING} explanations are in progress: try again in a moment`);
     this.#explaining++;
     try {
       return await control.explain(readQuestion(await readBody(request)), EXPLAIN_TIMEOUT);
@@ -210,7 +210,9 @@ export class ConsoleApi {
     const wanted = readForget(await readBody(request));
     const forgotten = await forgetIn(control, wanted);
     const what = `${wanted.name}${wanted.below ? " and below" : ""}${wanted.typeName === "" ? "" : ` ${wanted.typeName}`}`;
-    log.info(`${countOf(forgotten, "answer")} forgotten for ${what}, as ${whoAsked(request)} asked`);
+    log.info(
+      `${countOf(forgotten, "answer")} removed from the cache for ${what}, requested by ${whoAsked(request)}`,
+    );
     return { forgotten };
   }
 
@@ -218,9 +220,9 @@ export class ConsoleApi {
     const { access, control, setLevel, log } = this.#options;
     access.checkAction(request);
     const level = readLevel(await readBody(request));
-    // What is set to `error` would not say so itself.
+    // Level `error` would suppress this line.
     if (control.log !== undefined) control.log.level = "info";
-    log.info(`the log has level ${level} until the next reload, as ${whoAsked(request)} asked`);
+    log.info(`the log has level ${level} until the next reload, requested by ${whoAsked(request)}`);
     await setLevel(level);
     return settingsView(control);
   }
@@ -232,9 +234,9 @@ export class ConsoleApi {
     await setRule(control, rule, clock.wallTime());
     const what =
       rule.client === ""
-        ? "traces are made by the rules of the Corefile alone"
+        ? "only the Corefile's rules trace queries"
         : `all queries of ${rule.client} are traced for ${countOf(rule.minutes, "minute")}`;
-    log.info(`${what}, as ${whoAsked(request)} asked`);
+    log.info(`${what}, requested by ${whoAsked(request)}`);
     return settingsView(control);
   }
 
@@ -266,12 +268,15 @@ function rowsIn(parameters: URLSearchParams, fallback: number): number {
 }
 
 /**
- * @returns milliseconds of the Unix epoch, 0 where it is absent
+ * @returns milliseconds of the Unix epoch, 0 if absent
  * @throws RequestError
  */
 function timeIn(parameters: URLSearchParams, name: string): number {
   const text = parameters.get(name) ?? "0";
   const time = Number(text);
   if (Number.isSafeInteger(time) && time >= 0) return time;
-  throw new RequestError(400, `${name}: ${text.slice(0, 40)} is no time in milliseconds of the Unix epoch`);
+  throw new RequestError(
+    400,
+    `${name}: ${text.slice(0, 40)} is not a time in milliseconds of the Unix epoch`,
+  );
 }

@@ -1,4 +1,4 @@
-/** What the console knows: it reads the stream of finished queries, counts, and hands on to those who look. */
+/** The state of the console: reads the stream of finished queries, counts, and serves its clients. */
 import { rcodeName } from "../dns/numbers.ts";
 import { recordTypeName } from "../dns/type-names.ts";
 import type { CounterSlot } from "../lib/metrics/metric-slots.ts";
@@ -33,20 +33,20 @@ export interface ConsoleSite {
 /** Milliseconds. */
 const TICK = 250;
 const TICKS_OF_SECOND = 4;
-/** Clients give up after 30 seconds of silence. */
+/** Clients reconnect after 30 seconds of silence. */
 const SECONDS_OF_BEAT = 5;
 const MAX_STREAMS = 24;
-/** Rows that one client is sent in a tick; more than anybody can read. */
+/** Rows for one client in a tick: more than a person can read. */
 const ROWS_OF_TICK = 100;
 
 export interface Wish {
-  /** Absent for who wants no single queries. */
+  /** Absent for clients without single queries. */
   readonly filter: QueryFilter | undefined;
-  /** Whether it wants the numbers of each second. */
+  /** Whether the client wants the numbers of each second. */
   readonly wantsNow: boolean;
-  /** Time of the newest point of the history that the client has: 0 for none. */
+  /** Time of the newest history point that the client has: 0 without any. */
   readonly since: number;
-  /** Whether it still may: the session of who follows can end. */
+  /** Whether the client still has read access: its session can end. */
   readonly mayRead: () => boolean;
 }
 
@@ -56,14 +56,14 @@ interface Viewer extends Wish {
   leftOut: number;
 }
 
-/** What a console hands to the one of the next configuration. */
+/** Passed from a console to its successor in the next configuration. */
 export interface ConsoleMemory {
   readonly history: History;
   readonly lists: TopLists;
   readonly retired: RetiredQueries;
 }
 
-/** Queries that other threads had finished in configurations that are gone. */
+/** Finished queries of other threads in earlier configurations. */
 interface RetiredQueries {
   finished: number;
 }
@@ -81,10 +81,10 @@ export class Console {
   #timer: Timer | undefined;
   readonly #droppedRows: CounterSlot;
   readonly #missedQueries: CounterSlot;
-  /** Of those in {@link #missedQueries}, how many the sources of now know of. */
+  /** The part of {@link #missedQueries} that belongs to the present sources. */
   #missed = 0;
   #ticks = 0;
-  /** Ends when those have read who read all that is there: one after another, so that each turn has time for DNS. */
+  /** The end of the queue of full reads: one after another, so that each turn has time for DNS. */
   #reading: Promise<void> = Promise.resolve();
 
   constructor(site: ConsoleSite) {
@@ -97,14 +97,14 @@ export class Console {
     this.#droppedRows = site.metrics
       .counter({
         name: "portolan_console_dropped_rows_total",
-        help: "Queries that a client of the console's stream was not sent, because it was behind, or more came than anybody can read.",
+        help: "Queries not sent to a client of the console's event stream, because it was behind or the stream was full.",
         labels: [],
       })
       .slot();
     this.#missedQueries = site.metrics
       .counter({
         name: "portolan_console_missed_queries_total",
-        help: "Queries that the console neither looked at nor has a sample for, because more came than it can follow. About.",
+        help: "Approximate number of queries the console skipped because they arrived too fast.",
         labels: [],
       })
       .slot();
@@ -114,7 +114,7 @@ export class Console {
     return { history: this.#history, lists: this.#lists, retired: this.#retired };
   }
 
-  /** Goes on with what the console of the configuration before has counted. */
+  /** Takes over the counts of the previous configuration's console. */
   inherit({ history, lists, retired }: ConsoleMemory): void {
     this.#retired = retired;
     this.#history = history;
@@ -137,12 +137,12 @@ export class Console {
     this.#viewers.clear();
   }
 
-  /** Memory for one more thread to write its queries to. */
+  /** Memory for the queries of one more thread. */
   addThread(): SharedArrayBuffer {
     return this.#opened().addThread();
   }
 
-  /** Begins to read: from here on queries are written. */
+  /** Starts reading: from here on queries are written. */
   listen(): void {
     this.#opened();
   }
@@ -153,7 +153,7 @@ export class Console {
   }
 
   /**
-   * Sends what happens from now on.
+   * Sends events from now on.
    * @throws RequestError before anything is sent
    */
   follow(open: () => EventStream, wish: Wish): void {
@@ -166,7 +166,7 @@ export class Console {
     if (wish.wantsNow) events.send("now", this.#with(this.#history.points(wish.since)));
   }
 
-  /** The newest queries that are wanted, newest first. */
+  /** The newest matching queries, newest first. */
   async recent(filter: QueryFilter, most: number): Promise<QueryRow[]> {
     const before = this.#reading;
     const { promise, resolve } = Promise.withResolvers<void>();
@@ -287,13 +287,13 @@ export class Console {
     }
   };
 
-  /** Whether anybody looks at single queries. */
+  /** Whether a client follows single queries. */
   #isWatched(): boolean {
     for (const { filter } of this.#viewers) if (filter !== undefined) return true;
     return false;
   }
 
-  /** Those who may not read any more. */
+  /** Closes the streams of clients without read access. */
   #sendAway(): void {
     for (const viewer of this.#viewers) {
       if (viewer.mayRead()) continue;
@@ -313,7 +313,7 @@ export class Console {
         viewer.rows = [];
       }
       if (!withNow || !viewer.wantsNow) continue;
-      // The hour before is with the first; then its newest points alone.
+      // The first message has the past hour, later ones only its newest points.
       now ??= this.#with(this.#history.newestPoints());
       events.send("now", now);
     }

@@ -79,7 +79,7 @@ test("without a list a replica knows itself alone", async () => {
   assert.ok(!("history" in (replicas[0]?.now ?? {})));
 });
 
-test("asks each address of a name with the token, and once a second at the most", async () => {
+test("asks each address of a name with the token, and at most once a second", async () => {
   const replica = await startReplica();
   const [, port] = replica.address.split(":");
   const { watch, pass } = makeWatch([`consoles.example:${port}`], () => ["127.0.0.1"]);
@@ -96,7 +96,7 @@ test("asks each address of a name with the token, and once a second at the most"
   await replica.stop();
 });
 
-test("one that nobody names any more is mourned for ten minutes", async () => {
+test("a replica without a name is shown as away for ten minutes", async () => {
   const replica = await startReplica();
   const [, port] = replica.address.split(":");
   let addresses = ["127.0.0.1"];
@@ -109,7 +109,7 @@ test("one that nobody names any more is mourned for ten minutes", async () => {
   pass(9 * MINUTE);
   const { replicas } = await watch.view();
   const gone = replicas.find(({ address }) => address === replica.address);
-  assert.deepEqual([gone?.now, gone?.problem], [null, "nothing listens there (ECONNREFUSED)"]);
+  assert.deepEqual([gone?.now, gone?.problem], [null, "connection refused (ECONNREFUSED)"]);
   pass(2 * MINUTE);
   assert.ok((await watch.view()).replicas.every(({ address }) => address !== replica.address));
   await successor.stop();
@@ -129,7 +129,7 @@ test("those that have answered are shown while one hangs, which is away when its
     assert.equal(replicas.length, 2);
     return [rowOf(good.address), rowOf(hanging.address)];
   };
-  // Nobody waits for it.
+  // The view does not wait for it.
   while ((await rows())[0] === "awaited");
   assert.deepEqual(await rows(), ["own", "awaited"]);
   giveUp();
@@ -156,7 +156,7 @@ test("one that begins to hang is shown as it was until its time is up", async ()
   await replica.stop();
 });
 
-test("a name that is looked up for long holds nobody up, and takes nobody away", async () => {
+test("a slow name look-up delays no replica, and removes none", async () => {
   const replica = await startReplica();
   const [, port] = replica.address.split(":");
   const name = `consoles.example:${port}`;

@@ -1,4 +1,4 @@
-/** The other replicas: found under the names in the Corefile, asked over their own consoles. */
+/** The other replicas: found by the names in the Corefile, and queried through their own consoles. */
 
 import { lookup } from "node:dns/promises";
 import { nodeHttp } from "../lib/files/node-modules.ts";
@@ -11,7 +11,7 @@ export interface FleetWatchOptions {
   /** `HOST:PORT`: the headless Service, or single replicas. */
   readonly sources: readonly string[];
   readonly token: () => string | undefined;
-  /** Addresses that the server itself answers with for a name, as text; none where it has none. */
+  /** Addresses that this server returns for a name, as text; empty without any. */
   lookUp(host: string): Promise<readonly string[]>;
   /** This replica. */
   own(): { readonly address: string; readonly now: NowView; readonly sha512: string };
@@ -19,18 +19,18 @@ export interface FleetWatchOptions {
   readonly now: () => number;
   /** Milliseconds that a view waits for all replicas. After that it shows those that have answered. */
   readonly viewPatience?: number;
-  /** Ends the waiting for an answer of one replica: after so many milliseconds unless given. */
+  /** Makes the time-out for the answer of one replica. */
   readonly timeout?: (milliseconds: number) => AbortSignal;
 }
 
-/** Milliseconds that a replica has for its answer, and for which an answer is good enough for the next who asks. */
+/** Milliseconds that a replica has for its answer, and for which an answer is reused. */
 const PATIENCE = 2_000;
 const FRESH = 1_000;
 /** Default of {@link FleetWatchOptions.viewPatience}. */
 const VIEW_PATIENCE = 200;
-/** Milliseconds for which one that has answered is shown as away, once nothing names it any more: the pod was replaced. */
+/** Milliseconds for which a replica is shown as away after no name leads to it any more: the pod was replaced. */
 const MOURNED = 10 * 60_000;
-/** Those that are named, and as many again that were named before. */
+/** Replicas with a name, and as many again that had one. */
 const MAX_REPLICAS = 64;
 const MAX_ANSWER = 16 * 1024;
 
@@ -38,7 +38,7 @@ export class FleetWatch {
   readonly #options: FleetWatchOptions;
   #asked = Number.NEGATIVE_INFINITY;
   #round: Round | undefined;
-  /** When addresses last answered: one that is away is shown as such, and not left out. */
+  /** When addresses last answered: a replica that is away is shown as such, and not left out. */
   readonly #known = new Map<string, number>();
 
   constructor(options: FleetWatchOptions) {
@@ -80,7 +80,7 @@ export class FleetWatch {
         this.#askOne(address).then((answer) => this.#take(answer, round)),
       );
     };
-    // A name may take as long as a replica: those that are known do not wait for it.
+    // A name look-up may take as long as a replica: known replicas do not wait for it.
     for (const address of this.#known.keys()) ask(address);
     const named = new Set<string>();
     await Promise.all(
@@ -110,12 +110,13 @@ export class FleetWatch {
     const at = source.lastIndexOf(":");
     const host = source.slice(0, at).replace(/^\[(.*)\]$/, "$1");
     const port = source.slice(at + 1);
-    // On one machine the port tells replicas apart, and the name may have a second address that nobody listens on.
+    // On one machine the port distinguishes replicas, and the name may have a second address without a listener.
     if (isLoopbackHost(host)) return { source, addresses: [source], problem: "" };
     const withPort = (address: string): string =>
       `${address.includes(":") ? `[${address}]` : address}:${port}`;
     try {
-      // A pod of the cluster's DNS asks its node's resolver, which knows nothing of the cluster: the server itself does.
+      // A pod of the cluster's DNS uses its node's resolver, which does not serve the cluster: so this server is
+      // queried.
       const own = await this.#options.lookUp(host);
       if (own.length > 0) return { source, addresses: own.map(withPort), problem: "" };
       const found = await lookup(host, { all: true });
@@ -129,7 +130,7 @@ export class FleetWatch {
     try {
       const view = replicaView(await this.#get(address, "/api/v1/replica"));
       if (view === undefined)
-        return away(address, "answers, but is not a console of this version of Portolan");
+        return away(address, "answers, but not as a console of this version of Portolan");
       return { ...row(address, ""), ...view };
     } catch (error) {
       return away(address, reasonOf(error));
@@ -146,7 +147,7 @@ export class FleetWatch {
         host,
         port: Number(address.slice(at + 1)),
         path,
-        // One that was kept may have been closed over there: the replica would seem to be away.
+        // A kept connection may have been closed by the replica, which would then seem to be away.
         agent: false,
         signal: timeout(PATIENCE),
         headers: token === undefined ? {} : { authorization: `Bearer ${token}` },
@@ -164,7 +165,7 @@ export class FleetWatch {
         response.on("data", (chunk: Buffer) => {
           length += chunk.length;
           if (length <= MAX_ANSWER) chunks.push(chunk);
-          else response.destroy(new Error("answers with too much"));
+          else response.destroy(new Error("its answer is too large"));
         });
         response.once("error", reject);
         response.once("end", () => {
@@ -176,15 +177,15 @@ export class FleetWatch {
   }
 }
 
-/** All replicas, asked once. Until one answers, it is shown as it was in the round before. */
+/** All replicas, queried once. Until one answers, it is shown with its answer of the previous round. */
 class Round {
-  /** Resolves when all have answered, or when the view's patience is over. */
+  /** Resolves when all have answered, or the view's patience has run out. */
   soon: Promise<void> = Promise.resolve();
   isOver = false;
   readonly #former: ReadonlyMap<string, ReplicaRow>;
-  /** By address; `undefined` for those that have not answered. */
+  /** By address; `undefined` until the answer. */
   readonly #replicas = new Map<string, ReplicaRow | undefined>();
-  /** By name in the Corefile: those whose addresses are not known yet, or cannot be found out. */
+  /** By name in the Corefile: names whose look-up is pending or has failed. */
   readonly #names: Map<string, ReplicaRow | undefined>;
 
   constructor(sources: readonly string[], former: readonly ReplicaRow[]) {
@@ -211,7 +212,7 @@ class Round {
     this.#replicas.set(replica.address, replica);
   }
 
-  /** @param problem empty where addresses were found */
+  /** @param problem empty if addresses were found */
   found(source: string, problem: string): void {
     if (problem === "") this.#names.delete(source);
     else this.#names.set(source, away(source, problem));
@@ -219,7 +220,7 @@ class Round {
 
   get rows(): ReplicaRow[] {
     const rows = new Map<string, ReplicaRow>();
-    // Until a name is looked up, those that it named before stand for it.
+    // Until a name is looked up, its previous addresses are shown.
     if ([...this.#names.values()].includes(undefined))
       for (const [address, replica] of this.#former) rows.set(address, replica);
     for (const [address, answer] of this.#replicas)
@@ -241,10 +242,10 @@ interface FoundAddresses {
 }
 
 const REASONS: Readonly<Record<string, string>> = {
-  ECONNREFUSED: "nothing listens there (ECONNREFUSED)",
-  EHOSTUNREACH: "no way leads there (EHOSTUNREACH)",
-  ENETUNREACH: "no way leads there (ENETUNREACH)",
-  ECONNRESET: "it hung up (ECONNRESET)",
+  ECONNREFUSED: "connection refused (ECONNREFUSED)",
+  EHOSTUNREACH: "no route to host (EHOSTUNREACH)",
+  ENETUNREACH: "network is unreachable (ENETUNREACH)",
+  ECONNRESET: "connection reset by peer (ECONNRESET)",
 };
 
 function reasonOf(error: unknown): string {

@@ -52,7 +52,7 @@ test("who has some of it gets the rest, and who has what is not of it gets all",
   assert.deepEqual(history.newestPoints(), all.slice(-2));
   assert.deepEqual(history.points(at(-4_000)), all);
   assert.deepEqual(history.points(at(60)), all);
-  // Somebody sets the wall clock.
+  // The wall clock is set.
   history.advance(at(600), 60_000);
   assert.deepEqual(
     history.newestPoints().map(({ time }) => time),

@@ -1,13 +1,13 @@
-/** An hour of what happened, in numbers of fixed size. */
+/** The counts of the last hour, in memory of fixed size. */
 import type { FinishedQuery } from "../plugin/stream/query-reader.ts";
 import type { HistoryPoint } from "./api-types.ts";
 import { LATENCY_CLASSES, latencyClass, percentile } from "./latency.ts";
 
-/** Seconds of an interval, and how many are kept. */
+/** Seconds of an interval, and the number of intervals. */
 export const STEP = 5;
 const STEPS = 720;
 const STEPS_OF_MINUTE = 60 / STEP;
-/** Milliseconds by which the clocks part when one of them was set. Less is drift. */
+/** A difference of the clocks, in milliseconds, above which one of them was set. Less is drift. */
 const CLOCK_SET = 1_000;
 
 /** Places in an interval; rcodes 0 to 15, then the one for no reply, then classes of durations. */
@@ -17,7 +17,7 @@ const NO_REPLY = RCODES + 16;
 const LATENCY = NO_REPLY + 1;
 const NUMBERS = LATENCY + LATENCY_CLASSES;
 
-/** Types that are told one by one; the rest is one number. */
+/** Types with a count of their own; the others share one. */
 export const COUNTED_TYPES = [1, 28, 12, 33, 16, 15, 65, 5, 6, 2] as const;
 
 export class History {
@@ -27,12 +27,12 @@ export class History {
   /** Number of the newest interval, counted from the epoch as it was at first; -1 before the first. */
   #newest = -1;
   #oldest = -1;
-  /** Milliseconds between the two clocks: at first, and since the wall clock was set last. */
+  /** Milliseconds between the two clocks: at first, and since the wall clock was last set. */
   #firstEpoch = 0;
   #epoch = 0;
 
   /**
-   * Moves on to an interval. The wall clock may be set, by days: intervals go by the other one.
+   * Moves on to an interval. The wall clock may be set, by days, so intervals follow the monotonic one.
    * @param time milliseconds of the Unix epoch
    * @param now milliseconds that never go back
    */
@@ -68,8 +68,9 @@ export class History {
   }
 
   /**
-   * Oldest first, the one that goes on included.
-   * @param since milliseconds of the Unix epoch, of a point that somebody has: those before it are left out. All where there is none of it
+   * Oldest first, including the current interval.
+   * @param since milliseconds of the Unix epoch, of a point that the client has: earlier points are left out. All
+   * points if that one does not exist
    */
   points(since = 0): HistoryPoint[] {
     const points: HistoryPoint[] = [];
@@ -98,7 +99,7 @@ export class History {
     return points;
   }
 
-  /** The newest two: one that has just ended, and the one that goes on. */
+  /** The newest two: the last complete one, and the current one. */
   newestPoints(): HistoryPoint[] {
     return this.points((this.#newest - 1) * STEP * 1000 + Math.round(this.#epoch - this.#firstEpoch));
   }

@@ -1,4 +1,4 @@
-/** Whether JSON from elsewhere has the shape that a schema of the API describes. Members that the schema does not know are let pass. */
+/** Checks JSON from elsewhere against a schema of the API. Unknown members are accepted. */
 import { isObject } from "../kubernetes/objects/json.ts";
 import type { Schema } from "./api-schema.ts";
 

@@ -1,4 +1,7 @@
-/** Durations in classes that grow by the half: 48 numbers for everything from a microsecond to a minute. */
+/**
+ * A histogram of durations in 48 classes, each half as large again as the previous one, from a microsecond to a
+ * minute.
+ */
 
 export const LATENCY_CLASSES = 48;
 
@@ -14,7 +17,7 @@ function middleOf(latency: number): number {
 
 /**
  * The duration that a share of the queries stays below.
- * @param counts how many queries are in each class
+ * @param counts the number of queries in each class
  * @returns milliseconds, `null` without queries
  */
 export function percentile(counts: ArrayLike<number>, share: number): number | null {

@@ -1,11 +1,11 @@
-/** What the kernel counts about the network that the process is in, and the memory of the process: out of /proc. */
+/** Counters of the kernel for the process's network namespace, and the memory of the process, from /proc. */
 import { readFileSync } from "node:fs";
 import type { ReadSystemFile } from "../runtime/memory-limit.ts";
 import type { MachineView } from "./api-types.ts";
 
 /**
- * @param ports on which the server listens over UDP
- * @param limit octets of memory that the process may have
+ * @param ports of the server's UDP listeners
+ * @param limit of the process's memory in bytes
  */
 export function machineFacts(
   ports: ReadonlySet<number>,
@@ -38,7 +38,7 @@ function udpFacts(ports: ReadonlySet<number>, read: ReadSystemFile): MachineView
   };
 }
 
-/** Datagrams that found the buffers of the server's own sockets full (proc(5), /proc/net/udp: the last column). */
+/** Datagrams dropped by full buffers of the server's own sockets (proc(5), /proc/net/udp: the last column). */
 function socketDrops(ports: ReadonlySet<number>, read: ReadSystemFile): number {
   let sum = 0;
   for (const line of `${read("/proc/net/udp") ?? ""}\n${read("/proc/net/udp6") ?? ""}`.split("\n")) {
@@ -58,7 +58,7 @@ function conntrackFacts(read: ReadSystemFile): MachineView["conntrack"] {
   const most = number("/proc/sys/net/netfilter/nf_conntrack_max");
   const text = read("/proc/net/stat/nf_conntrack");
   if (text === undefined && (count === undefined || most === undefined)) return null;
-  // One line a processor, numbers in hex, names in the first line.
+  // One line per processor, numbers in hex, names in the first line.
   const [head = "", ...rows] = (text ?? "").split("\n");
   const names = head.trim().split(/\s+/);
   const total = (name: string): number => {

@@ -1,4 +1,4 @@
-/** What the metrics of the process say of upstreams and of queries that were given up. */
+/** Reads upstreams and dropped queries from the metrics of the process. */
 import type { MetricSnapshot } from "../lib/metrics/metric-snapshot.ts";
 import type { UpstreamRow } from "./api-types.ts";
 
@@ -57,7 +57,7 @@ export function shedQueries(metrics: readonly MetricSnapshot[]): number {
   return series.reduce((sum, { numbers }) => sum + (numbers[0] ?? 0), 0);
 }
 
-/** The bound of the bucket that the share ends in, in milliseconds. */
+/** The bound of the bucket that contains the share, in milliseconds. */
 function bound({ exchanges, buckets }: Sums, bounds: readonly number[], share: number): number | null {
   if (exchanges === 0) return null;
   let sum = 0;

@@ -1,4 +1,4 @@
-/** Addresses of a name as this server answers them: without a socket, and without a mark in metrics and cache. */
+/** Looks up a name in this server: without a socket, and without a mark in metrics and cache. */
 
 import { RecordType } from "../dns/type-names.ts";
 import { parseIpAddress } from "../lib/net/ip-address.ts";
@@ -8,7 +8,7 @@ import type { ServerControl } from "../plugin/contract/site.ts";
 /** Milliseconds. */
 const PATIENCE = 1_500;
 
-/** @returns addresses as text; none where the server has none, or is no DNS name */
+/** @returns addresses as text; empty if the server has none, or for an invalid name */
 export async function lookUp(host: string, control: Pick<ServerControl, "explain">): Promise<string[]> {
   if (isIpAddress(host)) return [host];
   const name = host.endsWith(".") ? host : `${host}.`;
@@ -19,7 +19,7 @@ export async function lookUp(host: string, control: Pick<ServerControl, "explain
         // `a.example. 30 IN A 192.0.2.1`
         return (message?.answer ?? []).map((record) => record.split(/\s+/).at(-1) ?? "").filter(isIpAddress);
       } catch (error) {
-        // Nobody listens yet, or it is no domain name.
+        // There is no listener yet, or the name is not a domain name.
         if (error instanceof ExplainError) return [];
         throw error;
       }

@@ -104,7 +104,7 @@ test("a long one is compressed", async () => {
   assert.ok(Number(headers.get("content-length")) < text.length / 3);
 });
 
-test("for who may not read it there is nothing in the document", async () => {
+test("for a client without read access the document has no data", async () => {
   const { text } = await documentWith(undefined);
   assert.equal(viewIn(text), "");
   assert.match(text, /<div id="app" hidden><\/div>/);

@@ -1,4 +1,4 @@
-/** The files of the page: as the build made them, or out of the sources where the program runs from those. */
+/** The files of the page: from the build, or built from the sources if the program runs from them. */
 import { readFile } from "node:fs/promises";
 import type { IncomingMessage, ServerResponse } from "node:http";
 import { fileURLToPath } from "node:url";
@@ -27,13 +27,16 @@ const FILES: readonly PageFile[] = [
   { path: "/favicon.svg", type: "image/svg+xml", read: () => readPart("favicon.svg") },
 ];
 
-/** What the first frame needs: browsers begin to fetch it before they have read the document. */
+/** The resources of the first frame: browsers fetch them before they have read the document. */
 const EARLY = "<app.css>; rel=preload; as=style, <app.js>; rel=modulepreload";
 
-/** In the document: the place for what is drawn, and that for the data. An attribute, as an element of data makes the parser pause. */
+/**
+ * Placeholders in the document for the drawn page and for its data. The data are an attribute, as an element makes
+ * the parser pause.
+ */
 const DRAWN = '<div id="app" hidden>';
 const DATA = 'data-view=""';
-/** Octets from which on a document is compressed for each who asks. */
+/** Bytes above which a document is compressed for each request. */
 const WORTH_COMPRESSING = 16 * 1024;
 
 export class PageFiles {
@@ -42,8 +45,8 @@ export class PageFiles {
   #document: Promise<DocumentParts> | undefined;
 
   /**
-   * Gets everything ready, so that the first who asks need not wait for it: the disk, the compressor, and code that never ran. Does nothing where
-   * the program runs from its sources, and who asks has it made.
+   * Prepares everything, so that the first request does not wait for the disk, the compressor, and the compilation of
+   * code. Does nothing if the program runs from its sources: requests build the page then.
    * @param view to draw once
    */
   async prepare(view: FirstView): Promise<void> {
@@ -58,8 +61,9 @@ export class PageFiles {
   }
 
   /**
-   * Answers with the document itself.
-   * @param view what the page shows first: the document has it in it as it is drawn, and as data for the script. Absent for who may not read it
+   * Answers with the document.
+   * @param view the first page's data: the document contains them drawn, and as data for the script. Absent for a
+   * client without read access
    */
   async answerDocument(
     view: FirstView | undefined,
@@ -115,7 +119,7 @@ export class PageFiles {
 
   #parts(): Promise<DocumentParts> {
     this.#document ??= readDocument();
-    // The next who asks tries again.
+    // The next request tries again.
     this.#document.catch(() => {
       this.#document = undefined;
     });
@@ -127,13 +131,13 @@ export class PageFiles {
     if (known !== undefined) return known;
     const made = makeFile(file);
     this.#made.set(file.path, made);
-    // The next who asks tries again.
+    // The next request tries again.
     made.catch(() => this.#made.delete(file.path));
     return made;
   }
 }
 
-/** For an attribute in single quotes. */
+/** Escapes text for an attribute in single quotes. */
 function attributeText(text: string): string {
   return text.replaceAll("&", "&amp;").replaceAll("'", "&#39;");
 }
@@ -171,7 +175,7 @@ function readPart(name: string): Promise<Uint8Array> {
   return readFile(programFile(`console/page/${name}`));
 }
 
-/** The build joins each script into one file; in the sources there is none, and the bundler of the development tools makes it. */
+/** The build bundles each script into one file; from the sources, the bundler of the development tools does that. */
 async function readScript(name: string): Promise<Uint8Array> {
   try {
     return await readPart(`${name}.js`);

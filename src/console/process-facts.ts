@@ -2,12 +2,12 @@
 import { monitorEventLoopDelay } from "node:perf_hooks";
 import type { NowView } from "./api-types.ts";
 
-/** Milliseconds between two looks at the event loop. */
+/** Milliseconds between two samples of the event loop. */
 const RESOLUTION = 20;
 
 export class ProcessFacts {
   readonly #delays = monitorEventLoopDelay({ resolution: RESOLUTION });
-  /** Nanoseconds, of the minute before. */
+  /** Nanoseconds, of the previous minute. */
   #before: NowView["pauses"] = { p99: 0, longest: 0 };
 
   start(): void {
@@ -18,13 +18,13 @@ export class ProcessFacts {
     this.#delays.disable();
   }
 
-  /** Begins another minute. */
+  /** Starts another minute. */
   advance(): void {
     this.#before = this.#measured();
     this.#delays.reset();
   }
 
-  /** @param limit octets that the process may have */
+  /** @param limit of the process in bytes */
   memory(limit: number | undefined): NowView["memory"] {
     const { rss, heapUsed } = process.memoryUsage();
     return { resident: rss, heap: heapUsed, limit: limit ?? null };
@@ -37,7 +37,7 @@ export class ProcessFacts {
 
   #measured(): NowView["pauses"] {
     if (this.#delays.count === 0) return { p99: 0, longest: 0 };
-    // What is measured is the time from one look to the next.
+    // The measured value is the time from one sample to the next.
     const pause = (nanoseconds: number): number =>
       Math.max(0, Math.round(nanoseconds / 1e4) / 100 - RESOLUTION);
     return { p99: pause(this.#delays.percentile(99)), longest: pause(this.#delays.max) };

@@ -1,4 +1,4 @@
-/** Finished queries as the API shows them, and which of them somebody wants. */
+/** Finished queries as the API shows them, and filters for them. */
 import { Name, NameError } from "../dns/name.ts";
 import { parseRcode, rcodeName } from "../dns/numbers.ts";
 import { parseRecordType, recordTypeName } from "../dns/type-names.ts";
@@ -13,7 +13,7 @@ import type { Workloads } from "./workloads.ts";
 
 const NO_OCTETS = new Uint8Array(0);
 const MICROSECOND = 1_000;
-/** Of a filter: a name has 255 octets, each written as \DDD at most. */
+/** Longest value of a filter: a name has 255 octets, each written as \\DDD at most. */
 const LONGEST_VALUE = 1_024;
 
 export function queryRow(query: FinishedQuery, workloads: Workloads): QueryRow {
@@ -40,7 +40,7 @@ export function queryRow(query: FinishedQuery, workloads: Workloads): QueryRow {
   };
 }
 
-/** What a filter may say, as parameters of a URL and as flags of `portolan tail`. */
+/** The conditions of a filter, as URL parameters and as flags of `portolan tail`. */
 export const FILTER_PARAMETERS = [
   "name",
   "namespace",
@@ -53,7 +53,7 @@ export const FILTER_PARAMETERS = [
 ] as const;
 export type FilterParameter = (typeof FILTER_PARAMETERS)[number];
 
-/** Which queries are wanted. All that is said has to hold. */
+/** A filter of queries. All conditions have to hold. */
 export class QueryFilter {
   readonly #tests: ((query: FinishedQuery) => boolean)[] = [];
   readonly #workloads: Workloads;
@@ -112,7 +112,7 @@ export class QueryFilter {
   }
 }
 
-/** With a final dot the name and what lies below it; else any name that holds the text. */
+/** With a final dot: the name and everything below it; else any name that contains the text. */
 function nameTest(value: string): (query: FinishedQuery) => boolean {
   if (!value.endsWith(".")) {
     const part = value.toLowerCase();

@@ -1,8 +1,8 @@
-/** What a replica says of itself, as far as the fleet shows it. It may be of another version, or no console at all. */
+/** Reads a replica's report for the fleet page. The replica may be of another version, or not a console at all. */
 import { isObject, member, textMember } from "../kubernetes/objects/json.ts";
 import type { NowView, ReplicaNow, ReplicaView } from "./api-types.ts";
 
-/** Of a host name or a version: nothing that turns the text around it, or is not seen. */
+/** A host name or a version: no bidirectional or invisible characters. */
 const PLAIN_WORD = /^[\x21-\x7e]{1,256}$/;
 const DIGEST = /^[0-9a-f]{0,128}$/;
 
@@ -24,7 +24,7 @@ export function replicaNow({
   };
 }
 
-/** @returns `undefined` where something is missing, or is not what it is here */
+/** @returns `undefined` if a member is missing or invalid */
 export function replicaView(answer: unknown): ReplicaView | undefined {
   const now = member(answer, "now");
   const sha512 = textMember(answer, "sha512");
@@ -51,7 +51,7 @@ export function replicaView(answer: unknown): ReplicaView | undefined {
   };
 }
 
-/** None of them is ever negative, nor more than can be counted. */
+/** Non-negative numbers in the exact range. */
 function numbersOf(value: unknown, ...names: readonly string[]): (number | undefined)[] {
   return names.map((name) => {
     const found = isObject(value) ? value[name] : undefined;

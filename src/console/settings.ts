@@ -1,4 +1,7 @@
-/** What an operator may set while the server runs: the level of its log, and whom it traces. A reload goes back to the Corefile. */
+/**
+ * The settings that an operator can change while the server runs: the log level, and a tracing rule. A reload
+ * restores the Corefile's.
+ */
 import { SETTABLE_LEVELS, type SettableLevel } from "../lib/logging/log.ts";
 import { parseIpPrefix } from "../lib/net/prefix-set.ts";
 import type { ServerControl } from "../plugin/contract/site.ts";
@@ -30,7 +33,7 @@ export function readLevel(body: string): SettableLevel {
 }
 
 export interface WantedRule {
-  /** Empty to end the rule that there is. */
+  /** Empty to end the present rule. */
   readonly client: string;
   readonly minutes: number;
 }
@@ -50,7 +53,7 @@ export function readRule(body: string): WantedRule {
 }
 
 /**
- * Resolves once all threads go by the rule.
+ * Resolves once all threads apply the rule.
  * @param time milliseconds of the Unix epoch
  * @throws RequestError
  */

@@ -44,7 +44,7 @@ test("the queries of all threads are one stream, with one rate", () => {
   assert.equal(stream.ring, undefined);
 });
 
-test("more than anybody can look at: samples stand for the rest, and what nobody saw is counted", () => {
+test("above the limit, samples represent the rest, and skipped queries are counted", () => {
   const clock = makeClock();
   const sources = new QuerySources(new QueryStream(clock));
   const ring = new QueryRing(sources.addThread(), clock);
@@ -109,7 +109,7 @@ test("only so many threads are watched, and each has memory to write to", () => 
   assert.equal(sources.finished, 0);
 });
 
-test("a busy thread writes fewer while nobody looks at single queries", () => {
+test("a busy thread writes fewer queries while no client follows single ones", () => {
   const clock = makeClock();
   const sources = new QuerySources(new QueryStream(clock));
   const ring = new QueryRing(sources.addThread(), clock);

@@ -1,35 +1,35 @@
-/** The finished queries of all threads as one stream, with a bound on how many are looked at in a second. */
+/** The finished queries of all threads as one stream, with a bound on the queries per second. */
 import { type FinishedQuery, QueryReader } from "../plugin/stream/query-reader.ts";
 import { makeRingBuffer } from "../plugin/stream/query-ring.ts";
 import { type QueryListening, type QueryStream, RING_OCTETS } from "../plugin/stream/query-stream.ts";
 
-/** Queries a second that are written, of each thread; the rest is sampled. To write and to count one takes some 4 us: 0.8 % of a thread. */
+/** Queries per second that each thread writes; above that they are sampled, to limit the CPU time for the console. */
 const WANTED_RATE = 2_000;
-/** The same for a busy thread while nobody looks at single queries: for counts and lists of hours, as many are enough. */
+/** The same for a busy thread while no client follows single queries: enough for counts and lists of hours. */
 const UNWATCHED_RATE = 400;
-/** Queries a second from which on a thread is busy. */
+/** Queries per second above which a thread is busy. */
 const BUSY_RATE = 20_000;
-/** Entries that one call looks at, of each thread: a few milliseconds. */
+/** Entries of each thread that one call reads: a few milliseconds. */
 const PORTION = 2_000;
-/** The same where there is time. */
+/** The smaller portion of a read that is not urgent. */
 const SMALL_PORTION = 250;
-/** Rings of other threads that are kept; more threads than that are not watched. */
+/** The most rings of other threads; further threads are not read. */
 const MAX_RINGS = 64;
 
 interface Source {
   readonly reader: QueryReader;
   again(): QueryReader;
   finished: number;
-  /** Queries a second when that was last worked out. */
+  /** Queries per second at the last measurement. */
   rate: number;
-  /** What {@link finished} was at the beginning. */
+  /** The initial value of {@link finished}. */
   readonly first: number;
 }
 
 export class QuerySources {
   readonly #own: QueryListening;
   readonly #sources: Source[] = [];
-  /** Queries a second of all threads, smoothed over some seconds. */
+  /** Queries per second of all threads, smoothed over some seconds. */
   rate = 0;
   #ratedAt = Number.NaN;
   #seen = 0;
@@ -47,7 +47,7 @@ export class QuerySources {
     });
   }
 
-  /** Memory for one more thread to write to. */
+  /** Memory for the queries of one more thread. */
   addThread(): SharedArrayBuffer {
     const buffer = makeRingBuffer(RING_OCTETS);
     const reader = new QueryReader(buffer);
@@ -63,22 +63,22 @@ export class QuerySources {
     return buffer;
   }
 
-  /** Visits what has come since the last call. */
+  /** Visits the queries since the last call. */
   read(visit: (query: FinishedQuery) => void): void {
     const visitor = (query: FinishedQuery): void => {
       this.#seen += query.weight;
       visit(query);
     };
     for (const { reader } of this.#sources) {
-      // Who cannot follow looks at what comes now, and does not run after what was.
+      // A reader that falls behind skips to the present.
       if (!reader.read(visitor, PORTION)) reader.skip();
     }
   }
 
   /**
-   * Works out the rate, and how many of the queries are wanted.
+   * Updates the rate and the sampling.
    * @param now milliseconds that never go back
-   * @param watched whether anybody looks at single queries
+   * @param watched whether a client follows single queries
    */
   measure(now: number, watched: boolean): void {
     const seconds = (now - this.#ratedAt) / 1000;
@@ -98,35 +98,33 @@ export class QuerySources {
     if (this.rate < 0.05) this.rate = 0;
   }
 
-  /** Queries that have finished since somebody began to listen, in the configuration before as well. */
+  /** Finished queries since a console first listened, earlier configurations included. */
   get finished(): number {
     return this.#sources.reduce((sum, { reader }) => sum + reader.finished, 0);
   }
 
-  /** Those of them that other threads have answered: their rings go with the configuration. */
+  /** The finished queries of other threads: their rings end with the configuration. */
   get finishedElsewhere(): number {
     return this.#sources.slice(1).reduce((sum, { reader }) => sum + reader.finished, 0);
   }
 
-  /** One of so many queries is looked at now. */
+  /** One query in this many is read now. */
   get interval(): number {
-    // A writer finds out that few come when one comes.
+    // A writer notices a low rate at its next query.
     return Math.max(
       ...this.#sources.map(({ reader, rate }) => (rate < WANTED_RATE / 2 ? 1 : reader.interval)),
     );
   }
 
-  /** About how many queries nobody looked at, besides those that sampling stands for. */
+  /** Approximate number of queries that were not read, besides those that sampling represents. */
   get missed(): number {
     const finished = this.#sources.reduce((sum, { finished, first }) => sum + finished - first, 0);
-    // Those that came after the last that was written are told with the next.
+    // Queries after the last written one are reported with the next.
     const untold = this.#sources.reduce((sum, { reader }) => sum + reader.interval, 0);
     return Math.max(0, Math.round(finished - this.#seen - untold));
   }
 
-  /**
-   * Visits all that is still there, in portions that leave the event loop to others in between.
-   */
+  /** Visits everything present, in portions, and lets the event loop run in between. */
   async readAll(visit: (query: FinishedQuery) => void): Promise<void> {
     for (const source of [...this.#sources]) {
       const reader = source.again();

@@ -1,4 +1,4 @@
-/** Who asks what: the most frequent clients and names, each with what came with it, and the namespaces of clients. */
+/** The most frequent clients and names, each with its own top list, and the namespaces of clients. */
 import { Name } from "../dns/name.ts";
 import { Rcode } from "../dns/numbers.ts";
 import type { FinishedQuery } from "../plugin/stream/query-reader.ts";
@@ -13,7 +13,7 @@ const NAMESPACES = 256;
 const HALF_LIFE = 10 * 60_000;
 
 export class TopLists {
-  /** Of the configuration in force. */
+  /** Those of the configuration in force. */
   workloads: Workloads;
   readonly #clients = new TopSketch(KEYS, INNER_KEYS);
   readonly #names = new TopSketch(KEYS, INNER_KEYS);
@@ -89,12 +89,12 @@ export class TopLists {
   }
 }
 
-/** Queries in a sketch that none of the rows tells of. */
+/** Queries of a sketch that belong to no row. */
 function othersThan(rows: readonly TopRow[], { total }: TopSketch): number {
   return Math.max(0, Math.round(total) - rows.reduce((sum, { queries }) => sum + queries, 0));
 }
 
 export function nameOf({ octets, nameStart, nameEnd }: FinishedQuery): Name {
-  // The memory is shared: what is kept is a copy.
+  // The memory is shared, so a copy is kept.
   return Name.fromCheckedWire(Uint8Array.from(octets.subarray(nameStart, nameEnd)));
 }

@@ -1,16 +1,16 @@
 /**
- * The most frequent keys of a stream in a table of fixed size (Space-Saving, Metwally and others 2005): a new key takes the place of the
- * rarest, whose count becomes its error. What is more frequent than one in `capacity` is always there.
+ * The most frequent keys of a stream in a table of fixed size (Space-Saving, Metwally and others 2005): a new key
+ * replaces the rarest, whose count becomes its error. A key more frequent than one in `capacity` is always present.
  */
 
 export interface TopEntry {
   readonly key: string;
   readonly count: number;
-  /** How much too large the count may be. */
+  /** The most by which the count may be too high. */
   readonly error: number;
   nxdomain: number;
   servfail: number;
-  /** What came with the key; absent in a table without. */
+  /** The top list of the key; absent in a table without. */
   readonly inner: TopSketch | undefined;
 }
 
@@ -21,7 +21,7 @@ class Entry implements TopEntry {
   nxdomain = 0;
   servfail = 0;
   readonly inner: TopSketch | undefined;
-  /** In the heap. */
+  /** Index in the heap. */
   place: number;
 
   constructor(key: string, count: number, inner: TopSketch | undefined, place: number) {
@@ -32,26 +32,26 @@ class Entry implements TopEntry {
   }
 }
 
-/** What was counted for the key for certain. */
+/** The lower bound of the key's count. */
 export function leastOf({ count, error }: TopEntry): number {
   return count - error;
 }
 
 /** Queries, of which half may have faded. */
 const LEAST_KNOWN = 0.5;
-/** Keys of a table that is looked through. */
+/** The largest table that is searched linearly. */
 const SMALL = 16;
 
 export class TopSketch {
   readonly #capacity: number;
   readonly #innerCapacity: number;
-  /** By key; absent in a small table, which is looked through: a map that keys pass through leaves garbage that lives long. */
+  /** By key; absent in a small table: a map with many short-lived keys leaves long-lived garbage. */
   readonly #index: Map<string, Entry> | undefined;
-  /** The rarest first: no entry has a higher count than the two at twice its place, plus one and plus two. */
+  /** The rarest first: no entry has a higher count than those at twice its index, plus one and plus two. */
   #heap: Entry[] = [];
   total = 0;
 
-  /** @param innerCapacity keys that are kept with each key, 0 for none */
+  /** @param innerCapacity size of each key's own top list, 0 for none */
   constructor(capacity: number, innerCapacity = 0) {
     this.#capacity = capacity;
     this.#innerCapacity = innerCapacity;
@@ -69,7 +69,7 @@ export class TopSketch {
     const rarest = this.#heap[0];
     if (rarest === undefined || this.#heap.length < this.#capacity) return this.#insert(key, weight);
     this.#index?.delete(rarest.key);
-    // Objects stay: most keys of a long tail come and go.
+    // Entries are reused: most keys of a long tail come and go.
     rarest.key = key;
     rarest.error = rarest.count;
     rarest.count += weight;

@@ -61,7 +61,7 @@ export class Workloads {
     if (octets === undefined) return undefined;
     const key = addressKey(octets);
     for (const store of this.stores()) {
-      // Pods on their node's network share its address: nobody knows which of them asks.
+      // Pods on their node's network share its address: the client among them is unknown.
       const pods = store.pods.at(key);
       const [pod] = pods;
       if (pod !== undefined && pods.length === 1) return `${pod.namespace}/${pod.name}`;

@@ -1,6 +1,6 @@
 /**
- * Keeps V8's heap as small as the work allows. On a large machine V8 takes 128 MB for what was made lately and lets the rest grow to a
- * multiple of what is in use: a DNS server has little in use and much that passes by, and is to live beside others.
+ * Keeps V8's heap as small as the work allows. On a large machine V8 takes a large young generation and lets the rest
+ * grow to a multiple of the live data: a DNS server has little live data and much garbage, and shares the machine.
  */
 import { PerformanceObserver } from "node:perf_hooks";
 import { getHeapSpaceStatistics } from "node:v8";
@@ -8,15 +8,15 @@ import type { Clock } from "../lib/time/clock.ts";
 import { isPlain, setRunningFlag } from "./plain.ts";
 
 export interface HeapBounds {
-  /** Octets that each half of the young generation may grow to. */
+  /** Bytes that each half of the young generation may grow to. */
   readonly young: number;
-  /** Percent of what is in use by which the old generation grows before it is collected. */
+  /** Percent of the live data by which the old generation grows before it is collected. */
   readonly growth: number;
 }
 
 /**
- * Bounds for a process that may have so many octets. Where memory is short the old generation is collected more often. Little is promoted
- * under load (`linked-list.ts` says why), so that costs no CPU that could be measured.
+ * Bounds for a process with this memory limit. If memory is short the old generation is collected more often. Little
+ * is promoted under load (see `linked-list.ts`), so that costs hardly any CPU.
  */
 export function heapBounds(limit: number = Number.POSITIVE_INFINITY): HeapBounds {
   return { young: YOUNG, growth: limit < 256 * MEBIBYTE ? 20 : 25 };
@@ -29,9 +29,9 @@ const YOUNG = 2 * MEBIBYTE;
 const LOOK_EVERY = 1_000;
 
 /**
- * Puts bounds to the heap of a process that runs. The young generation begins small, grows when there is traffic, and is made small again where V8
- * was told to save memory, or has had little to do.
- * @returns ends the watch
+ * Bounds the heap of a running process. The young generation starts small, grows under traffic, and shrinks again
+ * when V8 saves memory or has had little to do.
+ * @returns a function that ends the watch
  */
 export function boundHeap({ young, growth: percent }: HeapBounds, clock: Pick<Clock, "every">): () => void {
   setRunningFlag(`--heap-growing-percent=${percent}`);
@@ -49,8 +49,9 @@ export function boundHeap({ young, growth: percent }: HeapBounds, clock: Pick<Cl
 }
 
 /**
- * Lets the young generation grow to its bound. V8 has none that could be set while it runs, only a factor, which it reads at each collection: so the factor
- * is one that leads there in a step, and 1 for as long as it is there. Collections are watched until then alone, because to hear of one takes 50 µs or more.
+ * Lets the young generation grow to its bound. In a running process V8 has no setting for that bound, only a growth
+ * factor, which it reads at each collection: so the factor is set to reach the bound in one step, and to 1 at the
+ * bound. Collections are observed only until then, because observing them is slow.
  */
 export class YoungGrowth {
   readonly #young: number;
@@ -58,17 +59,20 @@ export class YoungGrowth {
   #factor = 0;
   #isWatched = false;
 
-  /** @param young octets of each half */
+  /** @param young bytes of each half */
   constructor(young: number = YOUNG) {
     this.#young = young;
   }
 
-  /** Goes by how large it is now. Where it may grow, what somebody else said since holds. */
+  /**
+   * Sets V8's growth factor from the current size. Where growth is allowed, a value that other code has set is left
+   * alone.
+   */
   look(): void {
-    // Nothing could be set.
+    // Flags cannot be set.
     if (isPlain()) return;
     const factor = growthFactor(this.#young);
-    // Where it may not, nothing holds that was said elsewhere: V8 would go on to halves of 16 MB.
+    // At the bound, values of other code are overwritten: V8 would go on to halves of 16 MB.
     if (factor === 1 || factor !== this.#factor) setRunningFlag(`--semi-space-growth-factor=${factor}`);
     this.#factor = factor;
     if (this.#isWatched === factor > 1) return;
@@ -77,7 +81,7 @@ export class YoungGrowth {
     else this.#observer.disconnect();
   }
 
-  /** As {@link look}, whatever was said elsewhere. */
+  /** Like {@link look}, and overwrites values of other code. */
   begin(): void {
     this.#factor = 0;
     this.look();
@@ -90,51 +94,51 @@ export class YoungGrowth {
 }
 
 /**
- * Has what the compiler Maglev needed for a function freed as soon as the function is done. V8 leaves that to its helpers, behind what is still to
- * be compiled: when the first queries come, some hundred finished jobs wait for it with 0.3 MB each. V8 reads the flag whenever it finishes one; a V8
- * without it would say so on standard error, and go on.
+ * Makes V8 free the memory of the compiler Maglev as soon as a function is compiled. By default its helper threads do
+ * that after all pending compilations: at the first queries, hundreds of finished jobs would keep their memory. V8
+ * reads the flag whenever it finishes a job. A V8 without the flag prints a warning to standard error, and goes on.
  */
 function freeCompilationsAtOnce(): void {
   setRunningFlag("--no-maglev-destroy-on-background");
 }
 
 /**
- * Has V8 go on to collect young objects while it marks those of the whole heap. That was the default up to Node 20, and no longer is in
- * Node 24: there the young generation grows until marking is over (to 4 to 6 MB at 60,000 queries/s over TCP), and what was written to an object that is marked already is
- * moved to the old one, be it garbage (2 to 3 MB). That takes up to half of the pause at the end. And whoever asks for a collection of young objects
- * would have marking ended at once, in a pause of 15 to 40 ms.
+ * Makes V8 collect young objects while it marks the whole heap, as was the default up to Node 20. In Node 24 the
+ * young generation grows until marking is over, and objects written to an already marked object are promoted, garbage
+ * included, which lengthens the pause at the end. And a request for a collection of young objects would finish
+ * marking at once, in a long pause.
  */
 export function collectYoungMeanwhile(): void {
   setRunningFlag("--no-separate-gc-phases");
 }
 
-/** Collections of the whole heap in which a function was not called, until what it was compiled to is thrown away. */
+/** Full collections in which a function was not called, until its compiled code is dropped. */
 const COLLECTIONS_UNUSED = 1_000;
 
 /**
- * Has V8 keep what functions were compiled to. By default it throws that away after some six collections of the whole heap in which a function was not called: there
- * are as many in the start, and in four seconds under load. A path that was taken a moment ago, by a rehearsal or by the last load, was then parsed and
- * compiled anew within one turn of the event loop. All of the program's bytecode is less than 2 MB.
+ * Makes V8 keep compiled functions. By default it drops them after some six full collections without a call: the
+ * start alone has that many, and so have a few seconds under load. A recently used path, from a rehearsal or the last
+ * load, was then parsed and compiled again within one turn of the event loop. All bytecode of the program is small.
  */
 function keepCompiled(): void {
   setRunningFlag(`--bytecode-old-age=${COLLECTIONS_UNUSED}`);
 }
 
 /**
- * Has V8 leave objects of the old generation where they are. It moves them together in the pause at the end of a collection, for up to 4 MiB of pages (up to
- * 8 ms of some 11), and up to 12 MiB where it saves memory. What lies between the objects is filled with new ones instead. That V8 moves them in a server at rest
- * alone is no way out: whether it will is settled when a collection begins, and it ends under the load that has come meanwhile, with 7 to 9 ms.
+ * Stops V8 from moving objects of the old generation. It moves them together in the pause at the end of a collection,
+ * which takes most of that pause. The gaps between objects are filled with new objects instead. Letting V8 move them
+ * only in an idle server does not help: it decides when a collection begins, and the collection may end under load.
  */
 function leaveObjects(): void {
   setRunningFlag("--no-compact");
 }
 
-/** The factor of V8's that has the young generation grow to its bound in one step: 1 where it is there. */
+/** The growth factor that takes the young generation to its bound in one step: 1 at the bound. */
 function growthFactor(young: number): number {
   return Math.max(1, Math.floor(young / youngHalf()));
 }
 
-/** Octets, in whole MiB: what is used and what is free of the half that is in use, which has some of each page for itself. */
+/** Bytes, in whole MiB: the used and the free part of the active half, whose pages have an overhead. */
 function youngHalf(): number {
   const young = getHeapSpaceStatistics().find(({ space_name }) => space_name === "new_space");
   const octets = (young?.space_used_size ?? 0) + (young?.space_available_size ?? 0);

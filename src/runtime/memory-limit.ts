@@ -1,10 +1,10 @@
-/** How much memory this process may have: what its control groups say (cgroups(7)), in both of their versions. */
+/** The memory limit of this process from its control groups (cgroups(7)), both versions. */
 import { readFileSync } from "node:fs";
 
-/** @returns the text of a small file of the system, `undefined` where there is none */
+/** @returns the text of a small system file, `undefined` if it does not exist */
 export type ReadSystemFile = (path: string) => string | undefined;
 
-/** The least limit of the group and of those that it stands in, in octets; `undefined` where nobody set one. */
+/** The smallest limit of the group and its ancestors, in bytes; `undefined` without a limit. */
 export function readMemoryLimit(read: ReadSystemFile = readSystemFile): number | undefined {
   const limits: number[] = [];
   for (const line of (read("/proc/self/cgroup") ?? "").split("\n")) {
@@ -17,13 +17,13 @@ export function readMemoryLimit(read: ReadSystemFile = readSystemFile): number |
   return limits.length === 0 ? undefined : Math.min(...limits);
 }
 
-/** A container mostly sees its own group as the root, whatever the path is outside: the root is looked at in any case. */
+/** A container mostly sees its own group as the root, whatever the path is outside: so the root is always read. */
 function limitsAlong(mount: string, path: string, file: string, read: ReadSystemFile): number[] {
   const names = path.split("/").filter((name) => name !== "" && name !== "..");
   return Array.from({ length: names.length + 1 }, (_, depth) => {
     const folder = [mount, ...names.slice(0, depth)].join("/");
     const octets = Number.parseInt(read(`${folder}/${file}`) ?? "", 10);
-    // "max" is no number. Version 1 says "none" with the largest number of pages.
+    // "max" is not a number. Version 1 expresses "no limit" with the largest number of pages.
     return octets > 0 && octets < UNLIMITED ? octets : Number.POSITIVE_INFINITY;
   }).filter(Number.isFinite);
 }

@@ -1,6 +1,6 @@
 /**
- * Gives memory that is no longer in use back to the system. V8 and the C library both keep what they had, for the case that it is needed
- * again: that is right for a server under load, and wrong after something that is done once, such as the first list of a large cluster.
+ * Returns unused memory to the system. V8 and the C library both keep freed memory for reuse: that is right for a
+ * server under load, and wrong after work that is done once, such as the first list of a large cluster.
  */
 import { constants, PerformanceObserver } from "node:perf_hooks";
 import { setTimeout as delay, setImmediate as nextTurn } from "node:timers/promises";
@@ -12,28 +12,28 @@ import { residentMemory } from "./resident-memory.ts";
 
 export interface MemoryRelease {
   /**
-   * Frees what was made lately and is of no use any more: about a millisecond. Octets from sockets lie outside of V8's heap and are freed
-   * with the small objects that stand for them, so V8 by itself does so far too late.
+   * Frees young garbage. Buffers from sockets are outside V8's heap and are freed with their small objects, so V8 by
+   * itself collects them far too late.
    */
   young(): void;
-  /** Gives back what is free of the C library's heap: a millisecond or two, on another thread. */
+  /** Returns the free memory of the C library's heap, on another thread. */
   trim(): Promise<void>;
-  /** Octets of buffers outside of V8's heap, garbage included. */
+  /** Bytes of buffers outside V8's heap, garbage included. */
   buffers(): number;
-  /** Octets in memory now that are not a part of a file. */
+  /** Resident memory in bytes, without pages of files. */
   resident(): number;
-  /** As {@link all}, with a turn for each collection: 5 to 10 ms for a heap of 20 MB. For who has nobody to answer meanwhile. */
+  /** Like {@link all}, with an event-loop turn for each collection. Use it only while no query is being served. */
   allInFewTurns(): Promise<void>;
-  /** As {@link all}, in portions: some milliseconds at a time, for more than a second. Resolves when it is done. */
+  /** Like {@link all}, in portions of some milliseconds. Resolves when it is done. */
   allInTurns(): Promise<void>;
-  /** Frees all that can be, and gives it back. Halts the thread that calls: 50 to 150 ms for a heap of 35 MB. */
+  /** Frees everything that can be freed. Blocks the calling thread for a long time. */
   all(): void;
 }
 
 type CollectGarbage = (options: {
   readonly type: "minor" | "major";
   readonly execution: "sync";
-  /** `last-resort`: collections until nothing more is to be had, and smaller spaces from there on. */
+  /** `last-resort`: collects until nothing more can be freed, and shrinks the spaces. */
   readonly flavor?: "last-resort";
 }) => void;
 
@@ -71,20 +71,23 @@ export async function loadMemoryRelease(): Promise<MemoryRelease> {
   };
 }
 
-/** What weak references held is free after the second one, and a collection that went on already was none that saves memory. */
+/**
+ * The second collection frees the targets of weak references; and a collection that was already running does not save
+ * memory.
+ */
 const COLLECTIONS = 2;
 /**
- * Milliseconds in which V8's helpers sweep what a collection left, also where they get little of a processor. Whoever begins the next one before they are done
- * has to do the rest itself, at once: 40 to 80 ms under load.
+ * Milliseconds in which V8's helpers sweep after a collection, even with little CPU. If the next collection begins
+ * before they are done, it has to finish their work itself, in a long pause.
  */
 const SWEEPING = 1_000;
 /** `MemoryPressureLevel::kModerate` of V8. */
 const MODERATE = 1;
 
 /**
- * What tells V8 that memory is short: it begins to collect all of the heap as it does under load, most of it in portions and on its helpers, and gives pages
- * back in the end.
- * @returns `undefined` where this Node has no such function
+ * Signals memory pressure to V8: it collects the whole heap as under load, mostly in portions and on its helpers, and
+ * releases pages in the end.
+ * @returns `undefined` if this Node has no such function
  */
 async function loadCollectionInTurns(): Promise<(() => void) | undefined> {
   try {
@@ -115,13 +118,13 @@ async function collectionAfter(begin: () => void): Promise<void> {
   observer.disconnect();
 }
 
-/** Of an entry for a collection. */
+/** The kind of a garbage-collection entry. */
 export function kindOf(entry: object): unknown {
   const detail: unknown = "detail" in entry ? entry.detail : undefined;
   return typeof detail === "object" && detail !== null && "kind" in detail ? detail.kind : undefined;
 }
 
-/** Only contexts that are made under this flag have the function, so one is made for it. */
+/** Only contexts that are made with this flag have the function, so one is made for it. */
 function findCollector(): CollectGarbage | undefined {
   setRunningFlag("--expose-gc");
   try {
@@ -137,20 +140,20 @@ function isCollector(value: unknown): value is CollectGarbage {
 }
 
 /**
- * mallopt(3): from how many octets on memory is a mapping of its own, which takes no memory where it was never written, and goes back to the
- * system when it is freed. The batches of a UDP socket and the tables of the upstreams' ids are as large: with them in a heap, each thread had 1 MB
- * of zeros.
+ * mallopt(3): the size in bytes above which an allocation is a mapping of its own, which takes no memory where it was
+ * never written, and returns to the system when it is freed. The batches of a UDP socket and the id tables of
+ * upstreams are that large: in a heap they would take memory for zeros in each thread.
  */
 const M_MMAP_THRESHOLD = -3;
 const MAPPED_FROM = 128 * 1024;
-/** MADV_DONTNEED of madvise(2): what was written to the pages is gone. */
+/** MADV_DONTNEED of madvise(2): drops the contents of the pages. */
 export const DONT_NEED = 4;
 const PAGE = 4096n;
 
 /** madvise(2) for whole pages of this process. */
 export type MemoryAdvice = (start: bigint, octets: bigint, advice: number) => number;
 
-/** @returns `undefined` where the system has no such call */
+/** @returns `undefined` if the system has no such call */
 export async function loadMemoryAdvice(): Promise<MemoryAdvice | undefined> {
   if (process.platform !== "linux") return undefined;
   try {
@@ -163,9 +166,9 @@ export async function loadMemoryAdvice(): Promise<MemoryAdvice | undefined> {
 }
 
 /**
- * Gives the pages of a buffer back to the system at once, whoever may still refer to it: from then on its octets are 0. For memory that is
- * shared between threads: V8 does not count it, and so takes its time to find that nobody holds it any more.
- * @returns `undefined` where the system has no such call
+ * Returns the pages of a buffer to the system at once, even if it is still referenced: from then on its octets are 0.
+ * For memory that is shared between threads: V8 does not count it, and so is slow to collect it.
+ * @returns `undefined` if the system has no such call
  */
 export async function loadPageRelease(): Promise<((octets: Uint8Array) => void) | undefined> {
   const advise = await loadMemoryAdvice();
@@ -174,22 +177,23 @@ export async function loadPageRelease(): Promise<((octets: Uint8Array) => void) 
   keepMappings(koffi.load(null));
   return (octets) => {
     const start = BigInt(koffi.address(octets));
-    // Whole pages alone: what shares the first and the last one with the buffer is somebody else's.
+    // Whole pages only: the first and the last one may be shared with other data.
     const from = ((start + PAGE - 1n) / PAGE) * PAGE;
     const end = ((start + BigInt(octets.length)) / PAGE) * PAGE;
     if (end > from) advise(from, end - from, DONT_NEED);
   };
 }
 
-/** For a process that is about to start: see {@link keepMappings}. */
+/** Call it in a process that is about to start: see {@link keepMappings}. */
 export async function mapLargeBuffers(): Promise<void> {
-  // It sets the bound.
+  // Sets the bound.
   await loadTrim();
 }
 
 /**
- * The GNU C library takes the first large mapping that is freed for a sign that there will be more, and from then on cuts buffers of that size
- * out of its heap: they are filled with zeros when they are taken, and never go back. A bound that is said keeps it from that.
+ * The GNU C library takes the first freed large mapping as a sign that more will follow, and from then on allocates
+ * buffers of that size in its heap: they are filled with zeros, and never return to the system. An explicit bound
+ * prevents that.
  */
 function keepMappings(library: ProcessLibrary): void {
   try {
@@ -199,7 +203,7 @@ function keepMappings(library: ProcessLibrary): void {
   }
 }
 
-/** As {@link loadTrim}, on a thread of Node's pool: it takes 2 to 7 ms where much is free. */
+/** Like {@link loadTrim}, on a thread of Node's pool, because it is slow if much is free. */
 export async function loadTrimBeside(): Promise<(() => Promise<void>) | undefined> {
   if (process.platform !== "linux") return undefined;
   try {
@@ -214,7 +218,7 @@ export async function loadTrimBeside(): Promise<(() => Promise<void>) | undefine
   }
 }
 
-/** malloc_trim(3) of the GNU C library. Others give back what is free without being asked. */
+/** malloc_trim(3) of the GNU C library. Other libraries return free memory by themselves. */
 export async function loadTrim(): Promise<((keep: number) => number) | undefined> {
   if (process.platform !== "linux") return undefined;
   try {

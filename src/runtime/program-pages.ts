@@ -1,29 +1,30 @@
 /**
- * Keeps little of the program itself in memory. Node's code and constants are 100 MB of a file, of which start-up and compilation touch
- * half, and answering queries a fifth. The system takes pages away only when memory is short, and until then each counts as this
- * process's own. They are unchanged, so giving them back loses nothing: those that are touched again come from the page cache, 16 at a
- * time, at a microsecond or two.
+ * Keeps little of the program itself in memory. Node's code and constants are a large file; start-up and compilation
+ * touch half of it, and answering queries a fifth. The system reclaims pages only when memory is short, and until
+ * then each counts as this process's own. They are unchanged, so releasing them loses nothing: pages that are touched
+ * again come from the page cache.
  */
 import { readFile } from "node:fs/promises";
 import { setImmediate as nextTurn } from "node:timers/promises";
 import { DONT_NEED, loadMemoryAdvice, type MemoryAdvice } from "./memory-release.ts";
 
 /**
- * Octets that go in one turn of the event loop. What is in use comes back at once, by a fault for each 64 KiB, and with all of the program gone the
- * next turn had to wait for 200 to 400 of these: 3 to 5 ms where page tables are the hypervisor's, too.
+ * Bytes released in one turn of the event loop. Pages in use come back by page faults; after releasing the whole
+ * program at once, the next turn would have to wait for hundreds of them.
  */
 const PORTION = 2n * 1024n * 1024n;
 
 /**
- * Gives back the pages that nobody has written to, in portions: a millisecond or two in all.
- * @throws NodeJS.ErrnoException where the process may not read its own mappings
+ * Releases unmodified pages, in portions.
+ * @throws NodeJS.ErrnoException if the process may not read its own mappings
  */
 export type ReleaseProgramPages = () => Promise<void>;
 
 /**
- * The mappings of files that stay where they are until the process ends: those that it has before it starts a thread with a heap. V8 maps a part of the
- * program once more for each such thread, and that mapping goes when the thread ends. The next buffer may then lie at the same addresses.
- * @throws NodeJS.ErrnoException where the process may not read its own mappings
+ * The file mappings that last until the process ends: those that exist before it starts a thread with a heap. V8 maps
+ * a part of the program again for each such thread, and unmaps it when the thread ends. The next buffer may then have
+ * the same addresses.
+ * @throws NodeJS.ErrnoException if the process may not read its own mappings
  */
 export async function readLastingMappings(): Promise<readonly MemoryMapping[]> {
   return [...mappingsOf(await readFile("/proc/self/maps", "latin1"), READ_ONLY)];
@@ -31,7 +32,7 @@ export async function readLastingMappings(): Promise<readonly MemoryMapping[]> {
 
 /**
  * @param lasting see {@link readLastingMappings}
- * @returns `undefined` where the system has no such call
+ * @returns `undefined` if the system has no such call
  */
 export async function loadProgramPages(
   lasting: readonly MemoryMapping[],
@@ -42,8 +43,8 @@ export async function loadProgramPages(
 }
 
 /**
- * Gives back what is unchanged now and lasts. Anything else in the list may be gone by the time that it has been read, for threads end meanwhile: the call would then fill
- * with zeros whatever lies there instead.
+ * Releases the mappings that are unmodified now and last. Any other one may be gone after the list was read, because
+ * threads end: the call would then zero whatever is at its addresses.
  */
 export async function releaseUnchanged(
   lasting: readonly MemoryMapping[],
@@ -62,7 +63,7 @@ function isWithin(part: MemoryMapping, whole: MemoryMapping): boolean {
   return part.start + part.octets <= whole.start + whole.octets;
 }
 
-/** No more than {@link PORTION} octets go in a turn of the event loop. The mappings must last. */
+/** Releases at most {@link PORTION} bytes in one turn of the event loop. The mappings must last. */
 export async function releaseInTurns(
   mappings: readonly MemoryMapping[],
   advise: MemoryAdvice,
@@ -89,8 +90,8 @@ export interface MemoryMapping {
 }
 
 /**
- * Private mappings of files that may be read only, and of which no page differs from the file. What the dynamic linker wrote to and
- * protected afterwards, or a debugger's break point, would be lost.
+ * Private read-only mappings of files in which no page differs from the file. Pages that the dynamic linker wrote and
+ * protected afterwards, or a debugger's break points, would be lost.
  * @param smaps the text of /proc/PID/smaps (proc(5))
  */
 export function unchangedMappings(smaps: string): Generator<MemoryMapping> {

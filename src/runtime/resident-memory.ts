@@ -1,14 +1,17 @@
-/** What of this process is in memory (proc(5)). */
+/** The resident memory of this process (proc(5)). */
 import { readFileSync } from "node:fs";
 
 export interface ResidentMemory {
-  /** Octets of mapped files: the program and its libraries. The system can take them away at any time, and read them again. */
+  /**
+   * Bytes of mapped files: the program and its libraries. The system can reclaim them at any time, and read them
+   * again.
+   */
   readonly files: number;
-  /** All other octets. */
+  /** All other bytes. */
   readonly own: number;
 }
 
-/** Where the system does not tell the two apart, all is the process's own. */
+/** If the system does not distinguish the two, everything counts as the process's own. */
 export function residentMemory(): ResidentMemory {
   const all = process.memoryUsage.rss();
   const files =

@@ -1,4 +1,4 @@
-/** What keeps a process small that serves for long, in the order in which it is done. Each file says what it is for. */
+/** The steps that keep a long-running process small, in order. Each file explains its own. */
 import type { Clock } from "../lib/time/clock.ts";
 import { boundHeap, heapBounds } from "./heap-bounds.ts";
 import { holdBackHelpers } from "./helper-threads.ts";
@@ -7,12 +7,12 @@ import { type MemoryMapping, readLastingMappings } from "./program-pages.ts";
 import { takeSmallPages } from "./small-pages.ts";
 import { loadSpareMemory, type SpareMemoryWatch, watchSpareMemory } from "./spare-memory.ts";
 
-/** What {@link staySmall} has to know of the time before there were other threads. */
+/** The state from before other threads existed, for {@link staySmall}. */
 export interface SmallBeginning {
   readonly lasting: readonly MemoryMapping[];
 }
 
-/** Before anything large is made, and before any other thread is started. */
+/** Call it before anything large is made, and before any other thread is started. */
 export async function beginSmall(): Promise<SmallBeginning> {
   await takeSmallPages();
   await mapLargeBuffers();
@@ -22,8 +22,9 @@ export async function beginSmall(): Promise<SmallBeginning> {
 }
 
 /**
- * Once it serves. The launcher held the young generation small while modules were loaded; under load it may grow.
- * @param limit octets that the process may have, if that is known
+ * Call it once the server answers. The launcher kept the young generation small while modules were loaded; under load
+ * it may grow.
+ * @param limit of the process in bytes, if it is known
  */
 export async function staySmall(
   { lasting }: SmallBeginning,

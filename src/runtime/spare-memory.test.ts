@@ -82,7 +82,7 @@ test("looks at once behind a reload, and each second for some time", async () =>
   for (const pause of [0, 1, 2, 4, 8]) await advance(pause);
   mebibytes.files = 25;
   soon();
-  // Nobody has to wait for the pause of 15 seconds that was begun.
+  // The pause of 15 seconds that was begun does not delay the next check.
   await advance(0);
   assert.deepEqual(done.slice(2), ["files at 15"]);
   for (let second = 0; second < 8; second++) {

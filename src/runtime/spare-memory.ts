@@ -1,6 +1,6 @@
 /**
- * Gives memory back that the start, a compilation or a burst needed for a moment. Compilers run on threads of their own, each with a heap
- * of the C library that keeps what was freed: some 10 MB after the first queries.
+ * Returns memory that the start, a compilation or a burst needed temporarily. Compilers run on threads of their own,
+ * each with a heap of the C library that keeps freed memory.
  */
 import type { Clock, Timer } from "../lib/time/clock.ts";
 import { loadTrimBeside } from "./memory-release.ts";
@@ -9,9 +9,9 @@ import { type ResidentMemory, residentMemory } from "./resident-memory.ts";
 
 export interface SpareMemory {
   resident(): ResidentMemory;
-  /** Gives back pages of files. */
+  /** Releases pages of files. */
   releaseFiles(): Promise<void>;
-  /** Gives back what is free of the process's own. */
+  /** Releases free memory of the process's own. */
   trim(): Promise<void>;
 }
 
@@ -27,23 +27,32 @@ export async function loadSpareMemory(lasting: readonly MemoryMapping[]): Promis
   };
 }
 
-/** Milliseconds from the first look, when the start or a reload is over, to the second. Each pause is twice the one before: what is touched becomes less. */
+/**
+ * Milliseconds from the first check, after the start or a reload, to the second. Each pause is twice the previous
+ * one, as less and less is touched.
+ */
 const FIRST_PAUSE = 1_000;
 const LONGEST_PAUSE = 15_000;
-/** Looks behind a reload with {@link FIRST_PAUSE} in between: V8 goes on to compile what the new configuration calls. */
+/**
+ * Checks after a reload with {@link FIRST_PAUSE} in between: V8 is still compiling the functions that the new
+ * configuration calls.
+ */
 const EAGER_LOOKS = 8;
-/** Octets. Fewer that have come since the last look are not worth the trouble. */
+/** Growth in bytes since the last check that is worth a release. */
 const MUCH = 4 * 1024 * 1024;
 
 export interface SpareMemoryWatch {
-  /** Something is over that needed memory for a moment, and may go on to: looks at once, and then each second for some time. */
+  /**
+   * Work that needed memory temporarily is over, and may have after-effects: checks at once, and then each second for
+   * some time.
+   */
   soon(): void;
 }
 
-/** Looks at once, and then now and then for as long as the process runs, and gives back where memory has grown. */
+/** Checks at once, and then at growing intervals as long as the process runs, and returns memory that has grown. */
 export function watchSpareMemory(memory: SpareMemory, clock: Clock): SpareMemoryWatch {
   let pause = 0;
-  /** Further looks before pauses grow. */
+  /** Further checks before pauses grow. */
   let eager = 0;
   let timer: Timer | undefined;
   const left = { files: 0, own: 0 };
@@ -54,13 +63,13 @@ export function watchSpareMemory(memory: SpareMemory, clock: Clock): SpareMemory
     if (hasMore.own) await memory.trim();
     if (hasMore.files) await memory.releaseFiles();
     const after = memory.resident();
-    // What has gone by itself may come again.
+    // Memory that shrank by itself may grow again.
     left.files = hasMore.files ? after.files : Math.min(left.files, files);
     left.own = hasMore.own ? after.own : Math.min(left.own, own);
   };
   const begin = (): void => {
     timer = undefined;
-    // Where no more files can be opened, the system does not say how much memory there is.
+    // If no more files can be opened, the size of memory is unknown.
     void look().then(wait, wait);
   };
   const wait = (): void => {
@@ -71,7 +80,7 @@ export function watchSpareMemory(memory: SpareMemory, clock: Clock): SpareMemory
     soon: () => {
       pause = 0;
       eager = EAGER_LOOKS;
-      // A look that is under way waits for no more than that.
+      // A check in progress waits for nothing else.
       if (timer === undefined) return;
       timer.cancel();
       wait();

@@ -33,7 +33,7 @@ test("V8 saves memory until the last of several has ended", () => {
   assert.equal(clock.pendingTimers, 0);
 });
 
-test("what nobody ends is over after ten seconds, and the next one begins anew", () => {
+test("saving without an end is over after ten seconds, and the next one starts again", () => {
   const { clock, flags, thrift } = prepare();
   const end = thrift.begin();
   clock.advance(10_000);

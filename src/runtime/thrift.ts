@@ -1,9 +1,10 @@
 /**
- * Keeps V8 from taking memory for what is soon over, while much is read that is read once, such as the lists of a large cluster.
+ * Keeps V8 from using memory for short-lived work, while large data are read once, such as the lists of a large
+ * cluster.
  *
- * - TurboFan, the optimizing compiler, begins nothing. What reads the lists would be compiled when it is hardly needed any more, for 10 MB at the peak: 6 of
- *   them are pages of node's own file with the compiler in them, the rest are its notes. What has been compiled stays so, and Maglev goes on.
- * - The young generation stays as large as it is. In a server at rest it would grow by 2 MB in the first moment.
+ * - TurboFan, the optimizing compiler, starts no jobs. The code that reads the lists would be optimized when it is
+ * hardly needed any more, and the compiler itself needs much memory. Optimized functions stay, and Maglev goes on.
+ * - The young generation keeps its size. In an idle server it would grow at once.
  *
  * V8 reads both flags whenever a function has run often, and at each collection.
  */
@@ -11,7 +12,7 @@ import type { Clock, Timer } from "../lib/time/clock.ts";
 import { YoungGrowth } from "./heap-bounds.ts";
 import { setRunningFlag } from "./plain.ts";
 
-/** Milliseconds. Queries are to have their code optimized, however long a list takes. */
+/** Milliseconds. Queries need optimized code, however long a list takes. */
 const LONGEST = 10_000;
 
 export interface ThriftOptions {
@@ -33,7 +34,7 @@ export class Thrift {
     this.#growth = growth;
   }
 
-  /** Begins to save, or joins those for whom that was begun. @returns ends it for this caller, at the first call */
+  /** Begins to save, or joins the present users. @returns a function that ends it for this caller */
   begin(): () => void {
     if (this.#wanted++ === 0) {
       this.#setFlag("--no-turbofan");
@@ -54,7 +55,7 @@ export class Thrift {
     this.#timer.cancel();
     this.#timer = undefined;
     this.#setFlag("--turbofan");
-    // V8 may have made it smaller meanwhile. Who watches it in the process may not look for a second, in which it would grow without bound.
+    // V8 may have shrunk it. The watch of the process may not run for a second, in which it would grow without bound.
     this.#growth.begin();
   }
 }

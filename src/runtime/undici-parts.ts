@@ -1,6 +1,6 @@
 /**
- * The parts of undici that requests to the API need. The package as a whole loads fetch, WebSocket, caches and mocks too: 80 more files, 3 MB of
- * heap, and 14 MB of memory while they are compiled. The paths hold for the version that package.json pins.
+ * The parts of undici for requests to the API. The whole package loads fetch, WebSocket, caches and mocks too, which
+ * costs memory and start-up time. The paths are valid for the version that package.json pins.
  */
 import { createRequire } from "node:module";
 import { setImmediate as nextTurn } from "node:timers/promises";
@@ -14,7 +14,7 @@ export function loadUndiciParts(): UndiciParts {
   const require = createRequire(import.meta.url);
   if (isPlain()) return require("undici");
   const dispatcher: typeof Undici.Dispatcher = require("undici/lib/dispatcher/dispatcher.js");
-  // As the package's main file does, with the one method that a proxy needs.
+  // As in the package's main file, with the only method that a proxy needs.
   const connect: Undici.Dispatcher["connect"] = require("undici/lib/api/api-connect.js");
   Object.assign(dispatcher.prototype, { connect });
   return {
@@ -25,9 +25,9 @@ export function loadUndiciParts(): UndiciParts {
   };
 }
 
-/** What the parts below need of Node. */
+/** The modules of Node that the parts below need. */
 const OF_NODE = ["zlib", "stream/web"];
-/** What {@link loadUndiciParts} loads, what others need first: each takes 1 to 10 ms. */
+/** Parts of {@link loadUndiciParts}, dependencies first: each blocks the thread for a while. */
 const IN_TURNS = [
   "core/util.js",
   "api/readable.js",
@@ -42,7 +42,7 @@ const IN_TURNS = [
   "dispatcher/proxy-agent.js",
 ];
 
-/** Loads them a few at a time, each in a turn of its own: a reload may need them while queries are answered. */
+/** Loads a few parts in each event-loop turn: a reload may need them while queries are answered. */
 export async function loadUndiciInTurns(): Promise<void> {
   const require = createRequire(import.meta.url);
   for (const name of OF_NODE) {

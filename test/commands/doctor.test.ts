@@ -267,7 +267,7 @@ ${block("slow.example", slow)}${block("dead.example", dead)}${block("forged.exam
     ["failing-upstream", /an upstream fails: 127/, /12 of 12 exchanges \(100 %\) failed/, /serve_stale 1h/],
     [
       "lying-upstream",
-      /messages from upstreams answer nothing/,
+      /messages from upstreams match no pending query/,
       /^forward to 127.* messages beside/,
       /tls:\/\//,
     ],

@@ -49,7 +49,7 @@ test("the level of the log, on every thread, until the next reload", async () =>
   });
   assert.equal((await send(server, "/level", { level: "warning" })).body.level, "warning");
   await server.waitForLog(
-    /plugin\/console: the log has level warning until the next reload, as 127\.0\.0\.1 asked\n/,
+    /plugin\/console: the log has level warning until the next reload, requested by 127\.0\.0\.1\n/,
   );
   const before = server.log.length;
   assert.equal((await send(server, "/level", { level: "warning" })).status, 200);
@@ -90,7 +90,9 @@ test("all queries of a client are traced for a while, on every thread", async ()
   assert.equal(body.traced?.client, "127.0.0.0/8");
   const remaining = (body.traced?.until ?? 0) - Date.now();
   assert.ok(remaining > 0 && remaining <= 60_000, `${remaining}`);
-  await server.waitForLog(/all queries of 127\.0\.0\.0\/8 are traced for 1 minute, as 127\.0\.0\.1 asked/);
+  await server.waitForLog(
+    /all queries of 127\.0\.0\.0\/8 are traced for 1 minute, requested by 127\.0\.0\.1/,
+  );
   // Both threads answer sooner or later.
   for (let n = 0; n < 30; n++) await ask(server, `n${n}.example.`);
   const traced = () => new Set(collector.spans.map(({ traceId }) => traceId)).size;

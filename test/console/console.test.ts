@@ -468,7 +468,7 @@ describe("the page", { skip: skipWithout("chromium") }, () => {
     await page.close();
   });
 
-  test("forgets an answer after sign-in", async () => {
+  test("removes an answer after sign-in", async () => {
     await ask(server, "kept.example.org.");
     const page = await browser.newPage();
     await open(page, "cache");
@@ -478,19 +478,19 @@ describe("the page", { skip: skipWithout("chromium") }, () => {
     await page.waitForSelector("text=Sign out");
     await page.fill("input[name=name]", "kept.example.org");
     await page.click("text=Look");
-    await page.getByRole("button", { name: "Forget kept.example.org. A" }).click();
-    await page.waitForSelector("text=1 answer forgotten");
+    await page.getByRole("button", { name: "Remove kept.example.org. A" }).click();
+    await page.waitForSelector("text=1 answer removed");
     await ask(server, "a.below.example.org.");
     await ask(server, "b.below.example.org.");
     await page.fill("input[name=name]", "below.example.org");
     await page.fill("input[name=type]", "txt");
     await page.click("text=Look");
-    await page.getByRole("button", { name: "Forget TXT of below.example.org and all below" }).click();
-    await page.waitForSelector("text=0 answers forgotten");
+    await page.getByRole("button", { name: "Remove TXT of below.example.org and all below" }).click();
+    await page.waitForSelector("text=0 answers removed");
     await page.fill("input[name=type]", "a");
     await page.click("text=Look");
-    await page.getByRole("button", { name: "Forget A of below.example.org and all below" }).click();
-    await page.waitForSelector("text=2 answers forgotten");
+    await page.getByRole("button", { name: "Remove A of below.example.org and all below" }).click();
+    await page.waitForSelector("text=2 answers removed");
     await page.close();
   });
 
@@ -515,7 +515,7 @@ describe("the page", { skip: skipWithout("chromium") }, () => {
     await page.keyboard.press("Tab");
     assert.match(await focused(), /^Skip to the content$/);
     await page.keyboard.press("Tab");
-    assert.equal(await focused(), "Now");
+    assert.equal(await focused(), "Overview");
     await page.keyboard.press("Tab");
     assert.equal(await focused(), "Queries");
     await page.keyboard.press("Enter");

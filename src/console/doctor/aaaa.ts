@@ -1,4 +1,4 @@
-/** Questions for IPv6 addresses where nothing has one. */
+/** AAAA queries in a cluster without IPv6. */
 import { ofQueries, type Rule } from "./finding.ts";
 import { LEAST_QUERIES, Tally } from "./traffic.ts";
 import { dnsConfigPatch } from "./workload-names.ts";
@@ -8,8 +8,10 @@ const LEAST_SHARE = 0.2;
 export const aaaaNoise: Rule = (_capture, traffic) => {
   if (traffic.isIpv4Only === false) return [];
   if (traffic.isIpv4Only === undefined)
-    return [{ code: "aaaa", reason: "whether the cluster has IPv6 is not known: no Service of it is" }];
-  // What an own rule answers at once costs next to nothing.
+    return [
+      { code: "aaaa", reason: "whether the cluster has IPv6 is unknown: none of its Services is known" },
+    ];
+  // Denials by the server's own rules cost next to nothing.
   const asked = [...traffic.groups].filter(({ type, plugin }) => type === "AAAA" && plugin !== "template");
   const count = asked.reduce((sum, { weight }) => sum + weight, 0);
   if (count < traffic.least(LEAST_QUERIES / 2) || traffic.share(count) < LEAST_SHARE) return [];
@@ -42,7 +44,12 @@ export const aaaaNoise: Rule = (_capture, traffic) => {
         },
         ...(patches.length === 0
           ? []
-          : [{ text: "or have programs with glibc 2.36 and later not ask", patch: patches.join("\n") }]),
+          : [
+              {
+                text: "or stop programs with glibc 2.36 and later from sending AAAA queries",
+                patch: patches.join("\n"),
+              },
+            ]),
       ],
     },
   ];

@@ -1,11 +1,11 @@
-/** Names that somebody means, and that exist nowhere. */
+/** Names that are configured in a client and do not exist. */
 import { nearestWord } from "../../lib/text/nearest-word.ts";
 import { nameWord } from "./command-words.ts";
 import { type Cause, ofQueries, queryCount, type Remedy, type Rule } from "./finding.ts";
 import { isOfSearchPath } from "./search-path.ts";
 import { LEAST_QUERIES, Tally, type Traffic } from "./traffic.ts";
 
-/** Of all queries: all such names together, and one of them alone. */
+/** Minimum share of all queries: of all such names together, and of one name. */
 const LEAST_SHARE = 0.02;
 const LEAST_OF_NAME = 10;
 
@@ -15,9 +15,9 @@ export const absentNames: Rule = (_capture, traffic, { server }) => {
   for (const group of traffic.groups) {
     if (group.rcode !== "NXDOMAIN" || isOfSearchPath(group, traffic)) continue;
     const name = meantName(group.name, group.namespace, traffic);
-    // Somebody looks for names of addresses: that one has none is no fault.
+    // Reverse look-ups: an address without a name is normal.
     if (/\.(in-addr|ip6)\.arpa\.$/.test(name)) continue;
-    // What was found under another of its forms exists.
+    // The name exists in another of its forms.
     if (traffic.wasFound(name)) continue;
     names.add(name, group.weight);
     const tally = callers.get(name) ?? new Tally();
@@ -32,7 +32,7 @@ export const absentNames: Rule = (_capture, traffic, { server }) => {
     {
       code: "absent-names",
       title: `${ofQueries(count, traffic.total)} are for ${guilty.length === 1 ? "a name" : `${guilty.length} names`} that exist${guilty.length === 1 ? "s" : ""} nowhere`,
-      explanation: "No form of the name was found: neither as it is nor with a search domain behind it.",
+      explanation: "The name exists in no form: neither as written nor with a search domain appended.",
       share: traffic.share(count),
       figures: { absent: count, names: guilty.length, queries: traffic.total },
       causes: guilty.map(([name, queries]): Cause => {
@@ -48,7 +48,10 @@ export const absentNames: Rule = (_capture, traffic, { server }) => {
   ];
 };
 
-/** The Service that a short name stands for: `db.svc.cluster.local.` of a client in `shop` is `db.shop.svc.cluster.local.`. */
+/**
+ * The Service that a short name refers to: `db.svc.cluster.local.` of a client in `shop` means
+ * `db.shop.svc.cluster.local.`.
+ */
 function meantName(name: string, namespace: string, traffic: Traffic): string {
   const [domain] = traffic.domains;
   if (domain === undefined) return name;

@@ -1,8 +1,11 @@
-/** What `portolan doctor` judges: queries as the console tells them, and facts about the server at the beginning and at the end. */
+/**
+ * The input of `portolan doctor`: queries as the console reports them, and facts about the server at the beginning
+ * and at the end.
+ */
 import type { CacheAnswer, ConfigurationAnswer, MachineView, NowView } from "../api-types.ts";
 import type { TrafficCounter } from "./traffic-counter.ts";
 
-/** The server at one moment. */
+/** The server at one time. */
 export interface CapturedServer {
   readonly now: Omit<NowView, "history">;
   readonly machine: MachineView;
@@ -12,12 +15,12 @@ export interface CapturedServer {
 
 export interface Capture {
   readonly traffic: TrafficCounter;
-  /** At the beginning and at the end; `undefined` for a capture that holds queries alone. */
+  /** At the beginning and at the end; `undefined` for a capture of queries alone. */
   readonly first: CapturedServer | undefined;
   readonly last: CapturedServer | undefined;
-  /** The pod of the server, out of the manifest that makes it. */
+  /** The pod of the server, from its manifest. */
   readonly pod: PodTemplate | undefined;
-  /** What came back for a name that cannot exist; `undefined` where nobody asked. */
+  /** The answer for a name that cannot exist; `undefined` if it was not queried. */
   readonly impossible: ImpossibleName | undefined;
 }
 
@@ -32,19 +35,19 @@ export interface PodTemplate {
   /** `deployment/coredns`. */
   readonly owner: string;
   readonly namespace: string;
-  /** Seconds from the signal to the kill. */
+  /** Seconds from SIGTERM to SIGKILL. */
   readonly gracePeriod: number;
-  /** Seconds that a hook before the signal sleeps, as far as that can be told. */
+  /** Seconds that a preStop hook sleeps, if that can be determined. */
   readonly preStopSleep: number;
   readonly container: string;
   readonly readiness: Probe | undefined;
   readonly liveness: Probe | undefined;
-  /** Octets; `undefined` where there is none. */
+  /** Bytes; `undefined` without a limit. */
   readonly memoryLimit: number | undefined;
 }
 
 export interface Probe {
-  /** Empty for one that is not by HTTP. */
+  /** Empty unless the probe uses HTTP. */
   readonly path: string;
   readonly period: number;
   readonly failures: number;

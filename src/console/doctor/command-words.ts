@@ -1,6 +1,9 @@
-/** Words for commands and Corefiles that people copy: clients choose names, and a shell would run what stands in them. */
+/**
+ * Quotes words for commands and Corefiles that users copy: clients choose names, and a shell would run their
+ * contents.
+ */
 
-/** One word of a POSIX shell, whatever is in it. */
+/** One word of a POSIX shell, whatever its characters. */
 export function shellWord(text: string): string {
   return /^[\w@%+=:,./-]+$/.test(text) ? text : `'${text.replaceAll("'", "'\\''")}'`;
 }

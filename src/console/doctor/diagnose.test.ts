@@ -284,7 +284,7 @@ describe("an upstream of a server that is late itself", () => {
       );
     });
 
-  test("is nothing to speak of where it is fast all the same", () => {
+  test("is no finding if it is still fast", () => {
     const { findings, notExamined } = seen(37, 60, { p99: 443, longest: 780 });
     assert.deepEqual([findings, notExamined.filter(({ code }) => code === "slow-upstream")], [[], []]);
   });

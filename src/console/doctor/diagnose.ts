@@ -1,4 +1,4 @@
-/** All rules over one capture. */
+/** Runs all rules on one capture. */
 import { aaaaNoise } from "./aaaa.ts";
 import { absentNames } from "./absent-names.ts";
 import type { Capture } from "./capture.ts";
@@ -23,14 +23,14 @@ import { LEAST_QUERIES, Traffic } from "./traffic.ts";
 import { failingUpstreams, lyingUpstreams, slowUpstreams } from "./upstreams.ts";
 
 export interface Diagnosis {
-  /** What costs the most first. */
+  /** The most expensive first. */
   readonly findings: readonly Finding[];
   readonly notExamined: readonly NotExamined[];
   readonly observed: {
-    /** Queries, with those that others stand for. */
+    /** Queries, including those represented by sampled ones. */
     readonly queries: number;
     readonly rows: number;
-    /** Seconds from the first to the last. */
+    /** Seconds from the first query to the last. */
     readonly seconds: number;
     readonly server: string;
   };
@@ -51,7 +51,7 @@ const RULES: Readonly<Record<FindingCode, Rule>> = {
   probes,
 };
 
-/** Those that count queries. */
+/** Rules that count queries. */
 const OF_TRAFFIC: ReadonlySet<FindingCode> = new Set([
   "search-path",
   "aaaa",
@@ -60,7 +60,7 @@ const OF_TRAFFIC: ReadonlySet<FindingCode> = new Set([
   "short-ttls",
 ]);
 
-/** What is not measured in queries breaks something, and comes first. */
+/** Findings without a share of queries mean that something is broken, and come first. */
 const URGENT: readonly FindingCode[] = [
   "failing-upstream",
   "lying-upstream",
@@ -78,7 +78,7 @@ export function diagnose(capture: Capture, commands: CommandFlags = USUAL_FLAGS)
       return [
         {
           code,
-          reason: `${queryCount(traffic.total)} ${traffic.total === 1 ? "is" : "are"} too few: look for longer (-for), or when there is more to see`,
+          reason: `${queryCount(traffic.total)} ${traffic.total === 1 ? "is" : "are"} too few: capture for longer (-for), or at a busier time`,
         },
       ];
     return RULES[code](capture, traffic, commands);

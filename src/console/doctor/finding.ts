@@ -1,4 +1,4 @@
-/** What the doctor finds, in words and figures. */
+/** The doctor's findings, in words and figures. */
 import { countOf } from "../../lib/text/count-of.ts";
 import type { Capture } from "./capture.ts";
 import type { Traffic } from "./traffic.ts";
@@ -6,18 +6,18 @@ import type { Traffic } from "./traffic.ts";
 export interface Finding {
   /** `search-path`, `aaaa`, ...: stable, for programs. */
   readonly code: FindingCode;
-  /** One line, with the figure. */
+  /** One line, with a figure. */
   readonly title: string;
-  /** What it means, in a sentence or two. */
+  /** The meaning, in a sentence or two. */
   readonly explanation: string;
-  /** Share of all queries that it concerns, 0 to 1; `undefined` where that is no measure. */
+  /** Share of the affected queries, 0 to 1; `undefined` if that is not a measure. */
   readonly share: number | undefined;
   readonly figures: Readonly<Record<string, number>>;
   readonly causes: readonly Cause[];
   readonly remedies: readonly Remedy[];
 }
 
-/** Who, or what. */
+/** A client, a name or an upstream that causes the finding. */
 export interface Cause {
   /** `shop/deployment/web`, a name, an upstream. */
   readonly who: string;
@@ -26,11 +26,11 @@ export interface Cause {
 
 export interface Remedy {
   readonly text: string;
-  /** To be run or put into a file as it is. */
+  /** A command to run or a fragment to paste, as is. */
   readonly patch?: string;
 }
 
-/** What could not be judged, and why. */
+/** A rule that could not run, and the reason. */
 export interface NotExamined {
   readonly code: FindingCode;
   readonly reason: string;
@@ -52,22 +52,22 @@ export const FINDING_CODES = [
 ] as const;
 export type FindingCode = (typeof FINDING_CODES)[number];
 
-/** One rule: findings, or the reason why it cannot say. */
+/** One rule: findings, or the reason why it could not run. */
 export type Rule = (
   capture: Capture,
   traffic: Traffic,
   commands: CommandFlags,
 ) => readonly (Finding | NotExamined)[];
 
-/** Flags as words of a shell, so that a printed command asks the server that was looked at. */
+/** Flags as shell words, so that a printed command addresses the same server. */
 export interface CommandFlags {
-  /** `-server` and the token, for all commands that ask a server. */
+  /** `-server` and the token, for all commands that query a server. */
   readonly server: string;
   /** All those of `doctor`; empty for the defaults. */
   readonly doctor: string;
 }
 
-/** Of a capture, which does not tell where its server is. */
+/** For a capture, which does not name its server. */
 export const USUAL_FLAGS: CommandFlags = { server: "-server 127.0.0.1:8184", doctor: "" };
 
 export function isFinding(each: Finding | NotExamined): each is Finding {
@@ -79,12 +79,12 @@ export function percent(share: number): string {
   return `${percentage > 0 && percentage < 10 ? percentage.toFixed(1) : percentage.toFixed(0)} %`;
 }
 
-/** How many queries, with what they are. */
+/** A number of queries with their noun. */
 export function queryCount(count: number): string {
   return countOf(Math.round(count), "query", "queries");
 }
 
-/** The same of anything. */
+/** The same for any noun. */
 export function ofAll(count: number, total: number, noun: string, nouns?: string): string {
   return `${Math.round(count)} of ${countOf(Math.round(total), noun, nouns)} (${percent(total === 0 ? 0 : count / total)})`;
 }

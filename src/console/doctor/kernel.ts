@@ -1,10 +1,10 @@
-/** What the kernel lost before or after the server saw it: UDP buffers that were full, connections that could not be tracked. */
+/** Losses in the kernel: full UDP buffers, connections that could not be tracked. */
 import { countOf } from "../../lib/text/count-of.ts";
 import type { MachineView } from "../api-types.ts";
 import type { Capture } from "./capture.ts";
 import { type NotExamined, percent, type Rule } from "./finding.ts";
 
-/** Of the queries: one in a thousand is a delay of 5 s for somebody, all the time. */
+/** Minimum share of the queries: at one in a thousand, some client is always waiting for 5 s. */
 const LEAST_LOST = 0.001;
 const NEARLY_FULL = 0.8;
 
@@ -14,7 +14,7 @@ function notTold(code: "udp-drops" | "conntrack", { last }: Capture): NotExamine
     reason:
       last === undefined
         ? "the capture has no facts about the server"
-        : "the system of the server does not tell (/proc/net)",
+        : "the server's system does not report it (/proc/net)",
   };
 }
 
@@ -37,13 +37,13 @@ export const udpDrops: Rule = (capture) => {
         ? `${countOf(lost, "query was", "queries were")} lost in full UDP buffers while this ran`
         : `${countOf(hasLost ? udp.socketDrops : unsent, "datagram was", "datagrams were")} lost in full UDP buffers since the start`,
       explanation:
-        "The server was kept from reading for too long, by too little CPU most of the time; the clients wait 5 seconds and ask again.",
+        "The server did not read for too long, mostly for lack of CPU; the clients wait 5 seconds and retry.",
       share: undefined,
       figures: { socketDrops: found, sendBufferErrors: udp.sendBufferErrors, received: udp.received },
       causes: [
         {
           who: "the server's own sockets",
-          figure: `${countOf(udp.socketDrops, "datagram")} since they are open (/proc/net/udp)`,
+          figure: `${countOf(udp.socketDrops, "datagram")} since they were opened (/proc/net/udp)`,
         },
         {
           who: "its network namespace",
@@ -72,7 +72,7 @@ export const conntrack: Rule = (capture) => {
   const filled = entries !== null && most !== null && most > 0 ? entries / most : undefined;
   const since = (name: "dropped" | "droppedEarly" | "notInserted"): number =>
     before === undefined ? 0 : table[name] - before[name];
-  // The kernel counts the loser of a race as dropped as well (net/netfilter/nf_conntrack_core.c, nf_ct_resolve_clash).
+  // The kernel also counts the loser of a race as dropped (net/netfilter/nf_conntrack_core.c, nf_ct_resolve_clash).
   const lost = Math.max(since("dropped"), since("notInserted")) + since("droppedEarly");
   const isFull = filled !== undefined && filled >= NEARLY_FULL;
   if (!isFull && lost === 0) return [];

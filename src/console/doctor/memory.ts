@@ -1,9 +1,9 @@
-/** Whether the memory that the server may have is enough for what its caches may grow to. */
+/** Compares the server's memory limit with the size that its caches may reach. */
 import { shellWord } from "./command-words.ts";
 import { mebibytes, percent, type Rule } from "./finding.ts";
 
 const NEARLY_ALL = 0.9;
-/** What a new limit is to leave free, for a list of the cluster anew and for bursts. */
+/** The headroom of a new limit, for listing the cluster again and for bursts. */
 const ROOM = 1.3;
 const STEP = 32 * 2 ** 20;
 
@@ -14,7 +14,7 @@ export const memory: Rule = ({ last, pod }) => {
     return [{ code: "memory", reason: "the capture has no facts about the server" }];
   if (limit === undefined)
     return [
-      { code: "memory", reason: "the server has no limit of memory: the manifest may name one (-manifest)" },
+      { code: "memory", reason: "the server has no memory limit: the manifest may set one (-manifest)" },
     ];
   const resident = facts.resident ?? last.now.memory.resident;
   const growth = last.caches.reduce((sum, { octets, maxOctets }) => sum + Math.max(0, maxOctets - octets), 0);
@@ -31,8 +31,7 @@ export const memory: Rule = ({ last, pod }) => {
     {
       code: "memory",
       title: `the server may need ${mebibytes(need)} of memory, ${percent(need / limit)} of its limit of ${mebibytes(limit)}`,
-      explanation:
-        "At the limit the kernel kills it, in the middle of answering; before that it sheds queries.",
+      explanation: "At the limit the kernel kills it while it serves; before that it sheds queries.",
       share: undefined,
       figures: { need, resident, peak: facts.peak ?? resident, cacheGrowth: growth, limit },
       causes: [
@@ -44,7 +43,7 @@ export const memory: Rule = ({ last, pod }) => {
       ],
       remedies: [
         {
-          text: `raise the limit to ${mebibytes(wanted)}, or have 'cache' keep less`,
+          text: `raise the limit to ${mebibytes(wanted)}, or reduce the capacity of 'cache'`,
           patch: `kubectl -n ${shellWord(pod?.namespace ?? "kube-system")} patch ${kind} ${shellWord(name)} -p ${shellWord(patch)}`,
         },
       ],

@@ -1,12 +1,12 @@
 /**
- * Names that were seen, in memory of fixed size (a Bloom filter): what was added is always found, and of what was not, one in five
- * thousand after a million names. When it is half full, it takes no more.
+ * A set of names in memory of fixed size (a Bloom filter): added names are always found, and other names rarely. When
+ * it is half full, it accepts no more.
  */
 
 const BITS = 2 ** 25;
 const MOST_SET = BITS / 2;
 const HASHES = 4;
-/** FNV-1a, and the same from another beginning. */
+/** FNV-1a, with two offset bases. */
 const FIRST_BASIS = 0x811c9dc5;
 const SECOND_BASIS = 0x050c5d1f;
 const PRIME = 0x01000193;
@@ -17,7 +17,7 @@ export class DistinctNames {
 
   add(name: string): void {
     if (this.#set >= MOST_SET) return;
-    // Nobody pays for it who does not need it.
+    // Allocated on demand.
     this.#octets ??= new Uint8Array(BITS / 8);
     const octets = this.#octets;
     let bit = hashText(name, FIRST_BASIS);
@@ -52,7 +52,7 @@ export class DistinctNames {
 export function hashText(text: string, basis: number = FIRST_BASIS): number {
   let hash = basis;
   for (let at = 0; at < text.length; at++) hash = Math.imul(hash ^ text.charCodeAt(at), PRIME);
-  // The last letters have hardly moved the high bits.
+  // The last letters have hardly changed the high bits.
   hash = Math.imul(hash ^ (hash >>> 15), 0x2c1b3c6d);
   return hash ^ (hash >>> 13);
 }

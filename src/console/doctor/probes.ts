@@ -1,4 +1,4 @@
-/** Whether probes and times of the pod fit `lameduck`: else each rollout loses queries. */
+/** Compares the pod's probes and times with `lameduck`: a mismatch loses queries in each rollout. */
 
 import { memoryHost } from "../../corefile/host.ts";
 import { parseCorefile } from "../../corefile/parser.ts";
@@ -7,9 +7,9 @@ import type { PodTemplate, Probe } from "./capture.ts";
 import { shellWord } from "./command-words.ts";
 import type { Rule } from "./finding.ts";
 
-/** Seconds that queries under way have after lameduck. */
+/** Seconds for pending queries after lameduck. */
 const MARGIN = 5;
-/** Seconds that the nodes need to hear of an endpoint that is gone. */
+/** Seconds until all nodes have removed an endpoint. */
 const SPREAD = 2;
 
 interface Fault {
@@ -62,7 +62,7 @@ function* faultsOf(pod: PodTemplate, { lameduck, hasReady, hasHealth }: Corefile
   if (!hasHealth || lameduck === 0)
     yield {
       who: "lameduck",
-      figure: "there is none: the server stops answering while nodes still send it queries",
+      figure: "not configured: the server stops answering while nodes still send it queries",
       patch: {},
     };
   if (preStopSleep + lameduck + MARGIN > gracePeriod)
@@ -80,7 +80,7 @@ function* faultsOf(pod: PodTemplate, { lameduck, hasReady, hasHealth }: Corefile
   if (readiness === undefined)
     yield {
       who: "readinessProbe",
-      figure: "there is none: the pod gets queries before it knows the cluster",
+      figure: "not configured: the pod gets queries before it has listed the cluster",
       patch: container({ readinessProbe: wanted }),
     };
   else if (readiness.path === "/health" || (hasReady && readiness.path !== "/ready"))
@@ -109,7 +109,7 @@ function* faultsOf(pod: PodTemplate, { lameduck, hasReady, hasHealth }: Corefile
     };
 }
 
-/** Seconds until it has failed. */
+/** Seconds until the probe has failed. */
 function worst({ period, failures }: Probe): number {
   return period * failures;
 }

@@ -1,23 +1,23 @@
 /**
- * The queries of a capture, however long, in a table of fixed size: those that no rule tells apart are one group. When the table is full,
- * the light groups are thinned out: some go, and those that stay stand for them (threshold sampling, Duffield, Lund and Thorup 2007). So
- * the sum of any kind of queries stays what it was but for chance, and heavy groups stay exact.
+ * The queries of a capture of any length, in a table of fixed size: queries that no rule distinguishes form one
+ * group. When the table is full, light groups are sampled: some are dropped, and the rest represent them (threshold
+ * sampling, Duffield, Lund and Thorup 2007). So sums stay correct on average, and heavy groups stay exact.
  */
 import type { QueryRow } from "../api-types.ts";
 import { hashText } from "./name-set.ts";
 import { type WorkloadName, workloadName, workloadText } from "./workload-names.ts";
 
-/** Plugins that ask others. */
+/** Plugins that query other servers. */
 export const ASKING_PLUGINS: ReadonlySet<string> = new Set(["forward", "grpc", "proxy"]);
 
 /** Seconds: a TTL that defeats the cache. */
 export const SHORT_TTL = 10;
 
-/** Who asks. */
+/** The client. */
 export interface Asker {
-  /** As people call it: the workload, else the address. */
+  /** The workload, else the address. */
   readonly who: string;
-  /** Of the client, else its address. */
+  /** Namespace of the client, else its address. */
   readonly namespace: string;
   readonly workload: WorkloadName | undefined;
 }
@@ -29,25 +29,25 @@ export interface QueryGroup extends Asker {
   readonly rcode: string;
   readonly plugin: string;
   readonly hasAnswer: boolean;
-  /** Of an answer that somebody else gave and that may be kept for {@link SHORT_TTL} at most; of others it is not known. */
+  /** TTL of a cacheable answer from another server, if it is at most {@link SHORT_TTL}; else undefined. */
   readonly ttl: number | undefined;
-  /** Queries, with those that others stand for. */
+  /** Queries, including those represented by sampled ones. */
   weight: number;
-  /** Those of them that were seen. */
+  /** The queries that were seen. */
   rows: number;
-  /** Milliseconds, of all that were seen. */
+  /** Milliseconds, summed over the queries that were seen. */
   duration: number;
 }
 
 const CAPACITY = 16_384;
-/** Pods whose workload is remembered. */
+/** Pods whose workload is cached. */
 const MOST_ASKERS = 4_096;
 
 export class QueryGroups {
   readonly #capacity: number;
   readonly #groups = new Map<string, QueryGroup>();
   readonly #askers = new Map<string, Asker>();
-  /** What a group that stands for others weighs at least; 0 as long as none does. */
+  /** The least weight of a group that represents others; 0 without any. */
   grain = 0;
 
   constructor(capacity: number = CAPACITY) {
@@ -92,7 +92,7 @@ export class QueryGroups {
     return asker;
   }
 
-  /** Leaves half of the groups. */
+  /** Drops half of the groups. */
   #thin(): void {
     const threshold = thresholdFor(
       Array.from(this.#groups.values(), ({ weight }) => weight),
@@ -101,7 +101,8 @@ export class QueryGroups {
     this.grain = Math.max(this.grain, threshold);
     const light = [...this.#groups]
       .filter(([, { weight }]) => weight < threshold)
-      // Queries come in patterns (A and AAAA, one search domain after another): each n-th of them would always be the same one.
+      // Queries come in patterns (A and AAAA, one search domain after another): each n-th would always be of the same
+      // kind.
       .map(([key, group]) => ({ key, group, order: hashText(key) }))
       .sort((one, other) => one.order - other.order);
     let passed = threshold / 2;
@@ -120,7 +121,7 @@ export class QueryGroups {
   }
 }
 
-/** The weight below which groups are thinned out so that some `wanted` of them are left. */
+/** The weight below which groups are sampled so that some `wanted` of them remain. */
 function thresholdFor(weights: number[], wanted: number): number {
   weights.sort((one, other) => other - one);
   let rest = weights.reduce((sum, weight) => sum + weight, 0);

@@ -1,23 +1,23 @@
-/** Who asks the same once more, found while queries pass by: what is remembered is of the last seconds. */
+/** Finds repeated queries in a stream, with memory for the last seconds only. */
 import type { QueryRow } from "../api-types.ts";
 import type { Asker } from "./query-groups.ts";
 import { workloadName, workloadText } from "./workload-names.ts";
 
-/** Milliseconds in which a C library asks once more (resolv.conf(5): 5 s, some programs 1 s). */
+/** Milliseconds until a C library retries (resolv.conf(5): 5 s, some programs 1 s). */
 const PATIENCE = 10_000;
 /** A reply that took longer, in milliseconds, may have come too late. */
 const SLOW = 900;
-/** Rows among which those of several threads are put in order. */
+/** Rows within which those of several threads are put in order. */
 const WINDOW = 2_048;
-/** Questions, and clients, that are remembered. */
+/** Questions, and clients, in memory. */
 const MOST_QUESTIONS = 16_384;
 const MOST_CLIENTS = 4_096;
-/** Clients with fewer repeats make room first. */
+/** Clients with fewer repeats are evicted first. */
 const FEW = 10;
 
 export interface Repeating {
   retries: number;
-  /** Those whose first question had been answered in time: the reply was lost on its way. */
+  /** Repeats of queries that had been answered in time: the reply was lost on its way. */
   lost: number;
 }
 
@@ -40,7 +40,7 @@ export class Repeats {
     if (this.#window.length >= WINDOW) this.#pass(WINDOW / 2);
   }
 
-  /** Clients and what they repeated, once all rows were added. */
+  /** The repeats by client, once all rows were added. */
   finish(): ReadonlyMap<string, Readonly<Repeating>> {
     this.#pass(this.#window.length);
     return this.#clients;

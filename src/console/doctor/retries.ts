@@ -1,16 +1,16 @@
-/** Clients that ask the same once more because no reply came, or because it said SERVFAIL. */
+/** Clients that retry because there was no reply, or SERVFAIL. */
 import { ofQueries, percent, type Remedy, type Rule } from "./finding.ts";
 import { Tally } from "./traffic.ts";
 
 const LEAST = 10;
-/** Of all queries of the client. */
+/** Minimum share of the client's queries. */
 const LEAST_SHARE = 0.02;
 export const retries: Rule = (_capture, traffic) => {
   if (traffic.isSampled)
     return [
       {
         code: "retries",
-        reason: "only some of the queries are written under this load: repeats are not seen",
+        reason: "queries are sampled under this load, so repeats cannot be found",
       },
     ];
   const queries = new Tally();
@@ -45,6 +45,6 @@ const LOST: Remedy = {
 };
 
 const LATE: Remedy = {
-  text: "mend what is slow or fails (upstreams), and give old answers meanwhile, in the Corefile",
+  text: "fix the slow or failing upstreams, and serve stale answers until then, in the Corefile",
   patch: "cache 30 {\n    serve_stale 1h\n}",
 };

@@ -1,19 +1,22 @@
-/** Names that the search path of `resolv.conf` makes: `ndots:5` has each short name tried in every domain first. */
+/**
+ * Names made by the search path of `resolv.conf`: with `ndots:5` each short name is first tried in every search
+ * domain.
+ */
 import { type Cause, ofQueries, percent, queryCount, type Remedy, type Rule } from "./finding.ts";
 import type { QueryGroup } from "./query-groups.ts";
 import { LEAST_QUERIES, Tally, type Traffic } from "./traffic.ts";
 import { dnsConfigPatch, type WorkloadName } from "./workload-names.ts";
 
-/** Of the queries of a namespace: what is below is how resolvers work. */
+/** Minimum share of a namespace's queries: less is normal for resolvers. */
 const LEAST_SHARE = 0.1;
 const MOST_CAUSES = 5;
 
-/** Whether nobody meant the name, and a search path made it. @param group was denied */
+/** Whether a search path made the name. @param group was denied */
 export function isOfSearchPath({ name }: QueryGroup, traffic: Traffic): boolean {
   return isClusterSuffixAdded(name, traffic) || isFoundShorter(name, traffic);
 }
 
-/** `api.example.com.shop.svc.cluster.local.`: another whole name stands in front of the search domain. */
+/** `api.example.com.shop.svc.cluster.local.`: another full name in front of the search domain. */
 function isClusterSuffixAdded(name: string, traffic: Traffic): boolean {
   const inside = traffic.inCluster(name);
   if (inside === undefined) return false;
@@ -36,14 +39,14 @@ function isClusterSuffixAdded(name: string, traffic: Traffic): boolean {
   return shortest.length >= 2 && looksForeign(shortest, traffic);
 }
 
-/** A name of the world outside, and not one of a Service, a namespace or a port. */
+/** An external name, and not one of a Service, a namespace or a port. */
 function looksForeign(labels: readonly string[], { namespaces }: Traffic): boolean {
   const last = labels.at(-1) ?? "";
   if (last === "svc" || last === "pod" || namespaces.has(last)) return false;
   return /^[a-z]{2,24}$/.test(last) && !labels.some((label) => label.startsWith("_"));
 }
 
-/** `api.example.com.corp.example.`, where `api.example.com.` is found: a search domain of the node. */
+/** `api.example.com.corp.example.`, if `api.example.com.` exists: a search domain of the node. */
 function isFoundShorter(name: string, traffic: Traffic): boolean {
   const labels = name.slice(0, -1).split(".");
   for (let length = labels.length - 1; length >= 2; length--)
@@ -55,14 +58,14 @@ interface NamespaceSums {
   queries: number;
   denied: number;
   wasted: number;
-  /** Short names of Services elsewhere, such as `redis.data`, which need the search path. */
+  /** Short names of Services in other namespaces, such as `redis.data`, which need the search path. */
   short: number;
   readonly workloads: Map<string, { readonly name: WorkloadName; wasted: number }>;
 }
 
 export const searchPath: Rule = (_capture, traffic) => {
   if (traffic.domains.length === 0)
-    return [{ code: "search-path", reason: "no cluster is known, and no name tells of one" }];
+    return [{ code: "search-path", reason: "no cluster is known, and no name suggests one" }];
   const names = new Tally();
   const namespaces = new Map<string, NamespaceSums>();
   let denied = 0;
@@ -108,7 +111,7 @@ export const searchPath: Rule = (_capture, traffic) => {
   ];
 };
 
-/** Clients whose pods are not known stand for themselves. A namespace is one label. */
+/** A client without a known pod has its address here. A namespace is one label. */
 function isAddress(namespace: string): boolean {
   return /[.:]/.test(namespace);
 }
@@ -127,13 +130,13 @@ function causesOf(namespace: string, { wasted, queries, denied, workloads }: Nam
 }
 
 function remediesOf(namespace: string, { workloads, short, queries }: NamespaceSums): Remedy[] {
-  // `redis.data` has one dot: with ndots:1 it is tried as it is first, in the world outside.
+  // `redis.data` has one dot: with ndots:1 it is first tried as written, outside the cluster.
   const ndots = short > 0.05 * queries ? "2" : "1";
   const patches = heaviest(workloads).map(([, { name }]) =>
     dnsConfigPatch(name, { name: "ndots", value: ndots }),
   );
   const who = isAddress(namespace) ? `what runs at ${namespace}` : `the pods of ${namespace}`;
-  const text = `have ${who} ask for names as they are first (ndots:${ndots})`;
+  const text = `make ${who} try names as written first (ndots:${ndots})`;
   if (patches.length === 0) return [{ text: `${text}: in spec.dnsConfig.options of its pods` }];
   return [{ text, patch: patches.join("\n") }];
 }

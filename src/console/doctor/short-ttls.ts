@@ -1,4 +1,4 @@
-/** Answers of upstreams that may not be kept for long enough to be asked for twice. */
+/** Answers of upstreams with TTLs too short for a cache hit. */
 import { countOf } from "../../lib/text/count-of.ts";
 import { ofQueries, type Remedy, type Rule } from "./finding.ts";
 import { ASKING_PLUGINS, SHORT_TTL } from "./query-groups.ts";
@@ -12,7 +12,7 @@ export const shortTtls: Rule = ({ last }, traffic) => {
   const callers = new Map<string, Tally>();
   const ttls = new Map<string, number>();
   for (const { name, type, rcode, ttl, who, weight } of traffic.groups) {
-    // Out of the cache comes what is left of a TTL: that of the upstream is in its own answers.
+    // Cached answers show the rest of a TTL: only answers from upstreams show the original.
     if (rcode !== "NOERROR" || ttl === undefined) continue;
     const key = `${name} ${type}`;
     names.add(key, weight);
@@ -32,7 +32,7 @@ export const shortTtls: Rule = ({ last }, traffic) => {
     {
       code: "short-ttls",
       title: `TTLs of ${SHORT_TTL} s and less send ${ofQueries(count, traffic.total)} to upstreams`,
-      explanation: "The cache may not keep such an answer until it is asked for once more.",
+      explanation: "Such an answer expires before the next query for it.",
       share: traffic.share(count),
       figures: { queries: count, names: guilty.length },
       causes: guilty.slice(0, 5).map(([key, queries]) => ({
@@ -50,7 +50,7 @@ export const shortTtls: Rule = ({ last }, traffic) => {
           }),
         ),
         {
-          text: "keep answers for half a minute at least, in the Corefile, where the application can live with that",
+          text: "cache answers for at least half a minute, in the Corefile, if the applications tolerate that",
           patch: "cache 300 {\n    success 9984 300 30\n}",
         },
       ],

@@ -1,4 +1,4 @@
-/** Counts the queries of a capture as they come. What it keeps has a bound, so that a capture may be of any length. */
+/** Counts the queries of a capture as they arrive, in bounded memory, so that a capture may have any length. */
 import type { QueryRow } from "../api-types.ts";
 import { DistinctNames } from "./name-set.ts";
 import { QueryGroups } from "./query-groups.ts";
@@ -10,17 +10,17 @@ const MOST_NAMESPACES = 16_384;
 export class TrafficCounter {
   readonly groups: QueryGroups = new QueryGroups();
   readonly repeats: Repeats = new Repeats();
-  /** Names that exist, and all that were asked for, in lower case. */
+  /** Names that exist, and all queried names, in lower case. */
   readonly found: DistinctNames = new DistinctNames();
   readonly asked: DistinctNames = new DistinctNames();
-  /** Namespaces of clients, and those of Services that were found. */
+  /** Namespaces of clients, and of existing Services. */
   readonly namespaces: Set<string> = new Set();
   rows = 0;
-  /** Queries, with those that others stand for. */
+  /** Queries, including those represented by sampled ones. */
   total = 0;
-  /** Some were left out, so what belongs together may not be seen together. */
+  /** Queries were sampled, so related ones may be missing. */
   isSampled = false;
-  /** A client has an address of IPv6. */
+  /** Whether a client has an IPv6 address. */
   hasIpv6Client = false;
   /** Milliseconds of the Unix epoch. */
   earliest: number = Number.POSITIVE_INFINITY;

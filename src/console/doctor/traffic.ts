@@ -1,27 +1,27 @@
-/** The queries of a capture, counted, as the rules look at them. */
+/** The queries of a capture, counted for the rules. */
 import type { Capture } from "./capture.ts";
 import type { QueryGroup, QueryGroups } from "./query-groups.ts";
 import type { Repeating } from "./repeats.ts";
 import type { TrafficCounter } from "./traffic-counter.ts";
 
-/** A share of fewer queries says nothing. */
+/** A share of fewer queries is not significant. */
 export const LEAST_QUERIES = 50;
 
-/** A count that is made up of fewer groups that stand for others may be chance. */
+/** A count of fewer sampled groups may be chance. */
 const LEAST_GRAINS = 4;
 
 export class Traffic {
-  /** Queries that no rule tells apart, together. */
+  /** Queries that no rule distinguishes, grouped. */
   readonly groups: QueryGroups;
-  /** Queries, with those that others stand for. */
+  /** Queries, including those represented by sampled ones. */
   readonly total: number;
-  /** Some were left out, so what belongs together may not be seen together. */
+  /** Queries were sampled, so related ones may be missing. */
   readonly isSampled: boolean;
   /** Domains of the clusters, in lower case with final dot. */
   readonly domains: readonly string[];
-  /** Whether the clusters have no IPv6; `undefined` where that is not known. */
+  /** Whether the clusters have no IPv6; `undefined` if unknown. */
   readonly isIpv4Only: boolean | undefined;
-  /** Namespaces of clients, and those that names were found in. */
+  /** Namespaces of clients, and of names that exist. */
   readonly namespaces: ReadonlySet<string>;
   readonly #counter: TrafficCounter;
 
@@ -39,29 +39,32 @@ export class Traffic {
     this.isIpv4Only = isIpv4Only(clusters, traffic.hasIpv6Client);
   }
 
-  /** Whether a name, in lower case, was found. */
+  /** Whether a name, in lower case, exists. */
   wasFound(name: string): boolean {
     return this.#counter.found.has(name);
   }
 
-  /** Whether somebody asked for a name, in lower case. */
+  /** Whether a name, in lower case, was queried. */
   wasAsked(name: string): boolean {
     return this.#counter.asked.has(name);
   }
 
-  /** Names that were found, those that were asked for most often at least. */
+  /** Names that exist, at least the most frequent ones. */
   foundNames(): Set<string> {
     const names = new Set<string>();
     for (const { name, rcode } of this.groups) if (rcode === "NOERROR") names.add(name);
     return names;
   }
 
-  /** By who asks: all that were repeated. */
+  /** Repeats by client. */
   repeats(): ReadonlyMap<string, Readonly<Repeating>> {
     return this.#counter.repeats.finish();
   }
 
-  /** What of the name, in lower case, stands in front of a cluster's domain, without final dot; `undefined` outside of clusters. */
+  /**
+   * The part of the name, in lower case, in front of a cluster's domain, without final dot; `undefined` outside
+   * clusters.
+   */
   inCluster(name: string): string | undefined {
     for (const domain of this.domains)
       if (name.endsWith(`.${domain}`)) return name.slice(0, -domain.length - 1);
@@ -72,13 +75,13 @@ export class Traffic {
     return this.total === 0 ? 0 : Math.min(1, count / this.total);
   }
 
-  /** How many queries of a kind it takes to speak of it. @param count where every query was counted */
+  /** The number of queries of a kind that is significant. @param count without sampling */
   least(count: number): number {
     return Math.max(count, LEAST_GRAINS * this.groups.grain);
   }
 }
 
-/** Counts by a key, the largest first. */
+/** Counts by key, the largest first. */
 export class Tally {
   readonly #counts = new Map<string, number>();
 
@@ -99,12 +102,12 @@ export class Tally {
   }
 }
 
-/** Without facts about the server: what most often stands behind `.svc.`. */
+/** Without facts about the server: the domains that most often follow `.svc.`. */
 function guessDomains(groups: Iterable<QueryGroup>): string[] {
   const tally = new Tally();
   for (const { name, weight } of groups) {
     const domain = /^.*?\.svc\.(.+)$/.exec(name)?.[1];
-    // What follows the first may be a search path that was added to a whole name.
+    // A second domain may be a search path that was appended to a full name.
     if (domain !== undefined) tally.add(domain.replace(/\.[^.]+\.svc\..*$/, "."), weight);
   }
   const [most] = tally.top(1);
@@ -117,7 +120,7 @@ function isIpv4Only(
 ): boolean | undefined {
   const families = clusters.flatMap((cluster) => cluster.families);
   if (families.includes("IPv6")) return false;
-  // A client with such an address has the use of it, whatever its Services have.
+  // A client with such an address can use IPv6, whatever addresses its Services have.
   if (hasIpv6Client) return false;
   return families.length > 0 ? true : undefined;
 }

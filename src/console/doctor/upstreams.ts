@@ -1,4 +1,4 @@
-/** Upstreams that are slow, fail, or say what is not so. */
+/** Upstreams that are slow, fail, or give wrong answers. */
 
 import { countOf } from "../../lib/text/count-of.ts";
 import type { UpstreamRow } from "../api-types.ts";
@@ -7,13 +7,13 @@ import { type Finding, type NotExamined, ofAll, queryCount, type Rule } from "./
 import { ASKING_PLUGINS } from "./query-groups.ts";
 import { Tally, type Traffic } from "./traffic.ts";
 
-/** Milliseconds on average: from here on people notice. */
+/** Average in milliseconds that users notice. */
 const SLOW = 100;
-/** And what is slow beside its neighbours. */
+/** The factor that is slow compared with other upstreams. */
 const SLOWER = 5;
 const LEAST_SLOWER = 20;
 const LEAST_EXCHANGES = 10;
-/** Exchanges that one pause of the server may hold up together: A and AAAA of two clients. */
+/** Exchanges that one pause of the server may delay together: A and AAAA of two clients. */
 const HELD_UP = 4;
 const FAILING = 0.05;
 const LEAST_ERRORS = 3;
@@ -29,7 +29,7 @@ interface Measured {
   readonly mean: number | undefined;
 }
 
-/** What happened while the capture was made, or since the start where that is too little. */
+/** The exchanges during the capture, or since the start if these are too few. */
 function measured({ first, last }: Capture): Measured[] {
   return (last?.now.upstreams ?? []).map((row) => {
     const before = rowBefore(first, row);
@@ -74,7 +74,7 @@ export const slowUpstreams: Rule = (capture, traffic) => {
       title: `${slow.length === 1 ? "an upstream takes" : `${slow.length} upstreams take`} ${slow
         .map(({ mean = 0 }) => `${Math.round(mean)} ms`)
         .join(", ")} for an answer on average`,
-      explanation: "Every name that is not in the cache waits for it; a C library gives up after 5 seconds.",
+      explanation: "Every cache miss waits for it; a C library gives up after 5 seconds.",
       share: undefined,
       figures: { exchanges, mean: Math.max(...slow.map(({ mean = 0 }) => mean)) },
       causes: slow.map(({ row, mean = 0, exchanges }) => ({
@@ -83,7 +83,7 @@ export const slowUpstreams: Rule = (capture, traffic) => {
       })),
       remedies: [
         {
-          text: `take ${addresses(slow)} out of 'forward', or ask a nearer one first; and refresh what is asked for often before it runs out`,
+          text: `take ${addresses(slow)} out of 'forward', or use a nearer one first; and prefetch frequent names before they expire`,
           patch:
             "forward . NEAREST FARTHER {\n    policy sequential\n}\ncache 300 {\n    prefetch 3 1m 20%\n}",
         },
@@ -94,7 +94,7 @@ export const slowUpstreams: Rule = (capture, traffic) => {
 
 type Pauses = CapturedServer["now"]["pauses"];
 
-/** How late the server itself was, when it looked for what had come: the time of an exchange ends only then. */
+/** The server's own delay in reading replies, which the time of an exchange includes. */
 function lateness({ first, last }: Capture): Pauses {
   const pauses = [first, last].flatMap((facts) => facts?.now.pauses ?? []);
   return {
@@ -103,7 +103,7 @@ function lateness({ first, last }: Capture): Pauses {
   };
 }
 
-/** Whether the server's own pauses may be all that takes so long: many of them, or a long one amid few exchanges. */
+/** Whether the server's own pauses may explain the durations: many pauses, or a long one amid few exchanges. */
 function isOwn({ p99, longest }: Pauses, { mean = 0, exchanges }: Measured): boolean {
   return mean < p99 || mean * exchanges < HELD_UP * longest;
 }
@@ -113,11 +113,11 @@ function tooLate({ p99, longest }: Pauses): NotExamined {
     code: "slow-upstream",
     reason:
       `the server itself is late, one time in a hundred by ${Math.round(p99)} ms and once by ${Math.round(longest)} ms, ` +
-      "so how long its upstreams take cannot be told: give it more CPU, or look when its machine has less to do",
+      "so the speed of its upstreams cannot be measured: give it more CPU, or capture when its machine is less busy",
   };
 }
 
-/** Without facts: answers of those plugins that ask others. */
+/** Without facts: the durations of answers from forwarding plugins. */
 function slowAnswers(traffic: Traffic): (Finding | NotExamined)[] {
   const asked = [...traffic.groups].filter(({ plugin }) => ASKING_PLUGINS.has(plugin));
   const exchanges = Math.round(asked.reduce((sum, { rows }) => sum + rows, 0));
@@ -136,7 +136,7 @@ function slowAnswers(traffic: Traffic): (Finding | NotExamined)[] {
     {
       code: "slow-upstream",
       title: `answers of upstreams take ${Math.round(mean)} ms on average`,
-      explanation: "The capture does not tell which upstream: a capture by 'portolan doctor -record' does.",
+      explanation: "The capture does not name the upstreams: a capture by 'portolan doctor -record' does.",
       share: traffic.share(exchanges),
       figures: { exchanges, mean },
       causes: names.top(5).map(([who, time]) => ({ who, figure: `${Math.round(time)} ms waited in all` })),
@@ -180,7 +180,7 @@ export const failingUpstreams: Rule = (capture, traffic) => {
       ],
       remedies: [
         {
-          text: `take ${addresses(failing)} out of 'forward', or have the next one asked and old answers given meanwhile`,
+          text: `take ${addresses(failing)} out of 'forward', or fail over to the next one and serve stale answers until then`,
           patch:
             "forward . GOOD OTHER {\n    max_fails 2\n    health_check 1s\n    failover SERVFAIL REFUSED\n}\ncache 30 {\n    serve_stale 1h\n}",
         },
@@ -196,7 +196,7 @@ export const lyingUpstreams: Rule = (capture, traffic) => {
   const wild = new Tally();
   const callers = new Tally();
   for (const { name, rcode, hasAnswer, who, weight } of traffic.groups) {
-    // Another whole name of the cluster in front: nobody has such a name, and only a wildcard answers it.
+    // A full name of the cluster in front: such a name does not exist, and only a wildcard answers it.
     if (!hasAnswer || rcode !== "NOERROR" || !holdsClusterName(name, traffic)) continue;
     wild.add(name, weight);
     callers.add(who, weight);
@@ -211,8 +211,8 @@ export const lyingUpstreams: Rule = (capture, traffic) => {
         ? `an upstream has an address for ${impossible.name}, which cannot exist`
         : `an upstream has addresses for ${countOf(wild.size, "name")} that cannot exist`,
       explanation:
-        "A resolver that sells advertisements, a captive portal or a wildcard in a search domain of the nodes answers what does not exist: " +
-        "clients end their search there and connect to the wrong place.",
+        "A resolver that sells advertisements, a captive portal or a wildcard in a search domain of the nodes answers for names that do not exist: " +
+        "clients stop searching at such an answer and connect to the wrong host.",
       share: traffic.share(count),
       figures: { answered: count, names: wild.size, proved: isProved ? 1 : 0 },
       causes: [
@@ -222,7 +222,7 @@ export const lyingUpstreams: Rule = (capture, traffic) => {
       ],
       remedies: [
         {
-          text: "forward to a resolver that tells the truth, or take the search domain out of the nodes' resolv.conf (kubelet: resolvConf); until then deny it here",
+          text: "forward to a resolver that returns NXDOMAIN, or take the search domain out of the nodes' resolv.conf (kubelet: resolvConf); until then deny it here",
           patch: `template IN ANY ${wildZone(wild, traffic) ?? "invalid"} {\n    rcode NXDOMAIN\n}`,
         },
       ],
@@ -235,9 +235,9 @@ function discardedFinding(strange: readonly Measured[]): Finding {
   const count = strange.reduce((sum, { discarded }) => sum + discarded, 0);
   return {
     code: "lying-upstream",
-    title: `${count} messages from upstreams answer nothing that was asked`,
+    title: `${count} messages from upstreams match no pending query`,
     explanation:
-      "They had an id that nobody waits for, or were about another question: replies that come too late, or somebody who guesses. They were not used.",
+      "Their id matched no pending query, or their question did not match: late replies, or spoofing attempts. They were dropped.",
     share: undefined,
     figures: { discarded: count },
     causes: strange.map(({ row, discarded, exchanges }) => ({
@@ -246,7 +246,7 @@ function discardedFinding(strange: readonly Measured[]): Finding {
     })),
     remedies: [
       {
-        text: `ask ${addresses(strange)} over TLS where it offers that, else over TCP: nobody in between can answer in its place`,
+        text: `ask ${addresses(strange)} over TLS where it offers that, else over TCP: then no host in between can answer in its place`,
         patch: "forward . tls://ADDRESS {\n    tls_servername NAME\n}",
       },
     ],
@@ -260,14 +260,14 @@ function holdsClusterName(name: string, { domains }: Traffic): boolean {
   });
 }
 
-/** What stands behind the cluster's domain. */
+/** The zone that follows the cluster's domain. */
 function wildZone(wild: Tally, { domains }: Traffic): string | undefined {
   const [most] = wild.top(1);
   for (const domain of domains) {
     const at = most?.[0].toLowerCase().indexOf(`.${domain}`) ?? -1;
     if (most === undefined || at <= 0) continue;
     const zone = most[0].slice(at + domain.length + 1);
-    // Clients choose names, and people copy this into a Corefile.
+    // Clients choose names, and users copy this into a Corefile.
     if (/^[\w.-]+$/.test(zone)) return zone;
   }
   return undefined;
@@ -278,5 +278,5 @@ function addresses(rows: readonly Measured[]): string {
 }
 
 function ofExchanges(count: number, exchanges: number): string {
-  return exchanges === 0 ? "no exchange came to an end, none" : ofAll(count, exchanges, "exchange");
+  return exchanges === 0 ? "no exchange was completed, none" : ofAll(count, exchanges, "exchange");
 }

@@ -1,14 +1,14 @@
-/** The workload that a pod belongs to, out of its name: controllers make the names of pods by rule. */
+/** Derives a pod's workload from its name: controllers follow naming rules. */
 import { shellWord } from "./command-words.ts";
 
 export interface WorkloadName {
   readonly namespace: string;
-  /** As kubectl has it; `pod` where the name gives no hint. */
+  /** As kubectl has it; `pod` if the name matches no rule. */
   readonly kind: "deployment" | "daemonset" | "statefulset" | "pod";
   readonly name: string;
 }
 
-/** The letters of hashes and random suffixes: no vowels and nothing that looks like another (k8s.io/apimachinery, util/rand). */
+/** The letters of hashes and random suffixes: no vowels and no look-alikes (k8s.io/apimachinery, util/rand). */
 const SAFE = "[bcdfghjklmnpqrstvwxz2456789]";
 const OF_DEPLOYMENT = new RegExp(`^(.+)-${SAFE}{6,10}-${SAFE}{5}$`);
 const OF_DAEMON_SET = new RegExp(`^(.+)-${SAFE}{5}$`);
@@ -35,7 +35,7 @@ export function workloadText({ namespace, kind, name }: WorkloadName): string {
   return `${namespace}/${kind}/${name}`;
 }
 
-/** Has every pod of the workload resolve with these options (`resolv.conf(5)`). */
+/** Sets these resolver options (`resolv.conf(5)`) in every pod of the workload. */
 export function dnsConfigPatch(
   { namespace, kind, name }: WorkloadName,
   option: { readonly name: string; readonly value?: string },

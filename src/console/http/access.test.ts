@@ -93,7 +93,7 @@ describe("a session", () => {
     refuses(403, () => access.checkAction(request({ ...other, cookie: both, host: "127.0.0.1:8184" })));
   });
 
-  test("there are sixty-four at the most: the oldest goes", () => {
+  test("there are at most sixty-four: the oldest is dropped", () => {
     const { access } = makeAccess();
     const first = signedIn(access);
     const others = Array.from({ length: 64 }, () => signedIn(access));
@@ -114,13 +114,13 @@ describe("a token", () => {
     access.checkAction(request({ authorization: `bearer ${TOKEN}` }));
   });
 
-  test("without one nobody acts or signs in", () => {
+  test("without a token there are no actions and no sign-in", () => {
     const { access } = makeAccess({ token: undefined });
     refuses(403, () => access.checkAction(request({ authorization: "Bearer undefined" })));
     refuses(403, () => access.signIn(request(), "undefined"));
   });
 
-  test("who guesses is kept out for a minute, and nobody else", () => {
+  test("a client that guesses is locked out for a minute, and no other", () => {
     const { access, pass } = makeAccess();
     for (let count = 0; count < 10; count++)
       refuses(401, () => access.signIn(request({}, "10.0.0.1"), `${TOKEN}${count}`));
@@ -160,7 +160,7 @@ describe("requests of other pages", () => {
       access.checkRead(request(headers));
   });
 
-  test("a form is none, whatever it says", () => {
+  test("a form is refused, whatever it contains", () => {
     const { access } = makeAccess();
     const authorization = `Bearer ${TOKEN}`;
     for (const type of ["text/plain", "application/x-www-form-urlencoded", "", "application/json-patch+json"])

@@ -1,6 +1,6 @@
 /**
- * Who may read and who may act. Reading is free on a loopback address and needs the token elsewhere; actions need it always. Programs send
- * the token itself, a browser exchanges it for a session.
+ * Access control. Reading is free on a loopback address and needs the token elsewhere; actions always need it.
+ * Programs send the token itself, a browser exchanges it for a session.
  */
 import type { IncomingMessage } from "node:http";
 import { nodeCrypto } from "../../lib/files/node-modules.ts";
@@ -9,9 +9,9 @@ import { isLoopbackHost } from "./loopback.ts";
 import { RequestError } from "./request-error.ts";
 
 export interface AccessOptions {
-  /** `undefined` where there is none: then nobody can act. */
+  /** `undefined` without a token: no actions then. */
   readonly token: () => string | undefined;
-  /** The address listened on is one that only this machine reaches. */
+  /** Whether the console listens on a loopback address. */
   readonly isLoopback: boolean;
   /** Milliseconds that never go back. */
   readonly now: () => number;
@@ -22,12 +22,12 @@ interface Session {
   readonly until: number;
 }
 
-/** Browsers tell cookies apart by host alone, and several consoles are at ports of one: the port is part of the name. */
+/** Browsers distinguish cookies by host only, and several consoles may share a host: the port is part of the name. */
 const COOKIE = "portolan_session";
 /** Milliseconds. */
 const LIFETIME = 12 * 3_600_000;
 const MAX_SESSIONS = 64;
-/** Wrong tokens in a minute from one address, and addresses that are remembered for them; the oldest go. */
+/** Wrong tokens in a minute from one address, and addresses that are remembered for them; the oldest are dropped. */
 const MAX_FAILURES = 10;
 const MAX_GUESSERS = 1_024;
 const MINUTE = 60_000;
@@ -41,7 +41,7 @@ export class Access {
     this.#options = options;
   }
 
-  /** Who is signed in stays so in another configuration with the same token; who guesses, too, is known there. */
+  /** Takes over sessions, if the token is the same, and failed attempts. */
   inherit(predecessor: Access): void {
     for (const [client, times] of predecessor.#failures) this.#failures.set(client, times);
     if (this.#options.token() === undefined || this.#options.token() !== predecessor.#options.token()) return;
@@ -49,8 +49,8 @@ export class Access {
   }
 
   /**
-   * Lets a request pass that only reads.
-   * @returns whether it would still pass, for who reads on and on: a session ends
+   * Authorizes a request that only reads.
+   * @returns whether the client still has access, for long-lived streams: a session ends
    * @throws RequestError
    */
   checkRead(request: IncomingMessage): () => boolean {
@@ -64,7 +64,7 @@ export class Access {
   }
 
   /**
-   * Lets a request pass that changes something.
+   * Authorizes a request that changes something.
    * @throws RequestError
    */
   checkAction(request: IncomingMessage): void {
@@ -79,10 +79,10 @@ export class Access {
     const session = this.#session(request);
     if (session === undefined) throw new RequestError(401, "actions need the token: sign in first");
     if (request.headers["portolan-csrf"] !== session.csrf)
-      throw new RequestError(403, "the header portolan-csrf is not that of the session");
+      throw new RequestError(403, "the header portolan-csrf does not match the session");
   }
 
-  /** Checks what a `POST` that only asks has to have. @throws RequestError */
+  /** Authorizes a `POST` that only reads. @throws RequestError */
   checkQuestion(request: IncomingMessage): void {
     this.checkRead(request);
     checkJson(request);
@@ -97,7 +97,7 @@ export class Access {
     this.#checkOrigin(request);
     checkJson(request);
     if (this.#options.token() === undefined) throw new RequestError(403, "the console has no token");
-    if (!this.#isToken(request, token)) throw new RequestError(401, "that is not the token");
+    if (!this.#isToken(request, token)) throw new RequestError(401, "wrong token");
     const { randomBytes } = nodeCrypto();
     const id = randomBytes(24).toString("base64url");
     if (this.#sessions.size >= MAX_SESSIONS)
@@ -118,7 +118,7 @@ export class Access {
     return `${cookieName(request)}=; HttpOnly; SameSite=Strict; Path=/; Max-Age=0`;
   }
 
-  /** What the page needs to know of its own rights. @param cookie of a session that has just begun */
+  /** The client's rights, for the page. @param cookie of a session that has just begun */
   view(request: IncomingMessage, cookie?: string): SessionView {
     const session = this.#session(request, cookie === undefined ? undefined : cookieValue(cookie));
     return {
@@ -129,7 +129,10 @@ export class Access {
     };
   }
 
-  /** A page of another site can have a browser on this machine send requests here. Host, Origin and Sec-Fetch-Site give it away. */
+  /**
+   * A page of another site can make a browser on this machine send requests here. Host, Origin and Sec-Fetch-Site
+   * reveal it.
+   */
   #checkOrigin({ headers }: IncomingMessage): void {
     const host = hostOf(headers.host);
     if (host === undefined) throw new RequestError(400, "the header Host is missing");
@@ -148,12 +151,12 @@ export class Access {
     return sent !== undefined && this.#isToken(request, sent);
   }
 
-  /** @throws RequestError for one who guesses */
+  /** @throws RequestError for a client with too many wrong tokens */
   #isToken({ socket }: IncomingMessage, text: string): boolean {
     const now = this.#options.now();
     const client = socket.remoteAddress ?? "";
     const failures = (this.#failures.get(client) ?? []).filter((time) => time > now - MINUTE);
-    // Who guesses is kept out for a while; others are not.
+    // A client that guesses is locked out for a while; others are not.
     if (failures.length >= MAX_FAILURES) throw new RequestError(429, "too many wrong tokens: wait a minute");
     const token = this.#options.token();
     const { createHash, timingSafeEqual } = nodeCrypto();
@@ -178,7 +181,7 @@ export class Access {
   }
 }
 
-/** A form of another site cannot send this type without being asked for leave first. */
+/** A form of another site cannot send this type without a preflight request. */
 function checkJson({ headers }: IncomingMessage): void {
   const [type = ""] = (headers["content-type"] ?? "").split(";");
   if (type.trim().toLowerCase() !== "application/json")
@@ -202,7 +205,7 @@ function cookieValue(cookie: string): string | undefined {
   return /=([^;]*)/.exec(cookie)?.[1];
 }
 
-/** Without port; `undefined` for none, or one that is not well-formed. */
+/** Without port; `undefined` if the header is missing or malformed. */
 function hostOf(header: string | undefined): string | undefined {
   return /^(\[[0-9a-f:.]+\]|[^:[\]]+)(?::\d{1,5})?$/i.exec(header ?? "")?.[1];
 }

@@ -19,7 +19,7 @@ test("a request that breaks off is the client's fault", async () => {
     client.write("POST / HTTP/1.1\r\nhost: a\r\ncontent-length: 50\r\n\r\nabc", () => client.destroy());
     const error = await read.promise;
     assert.ok(error instanceof RequestError);
-    assert.deepEqual([error.status, error.message], [400, "the request broke off"]);
+    assert.deepEqual([error.status, error.message], [400, "the request was aborted"]);
   } finally {
     server.close();
   }

@@ -1,10 +1,10 @@
-/** How the console answers over HTTP: JSON with headers that keep browsers from mischief. */
+/** Answers of the console over HTTP: JSON with security headers. */
 
 import type { IncomingMessage, ServerResponse } from "node:http";
 import { messageOf } from "../../lib/text/message-of.ts";
 import { RequestError } from "./request-error.ts";
 
-/** Scripts and styles come from the console itself, and from nowhere else; nobody may frame it. */
+/** Scripts and styles come only from the console itself; no page may frame it. */
 export const SECURITY_HEADERS: Readonly<Record<string, string>> = {
   "content-security-policy":
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; " +
@@ -29,7 +29,7 @@ export function answerJson(
     "content-length": Buffer.byteLength(text),
     "cache-control": "no-store",
     ...headers,
-    // What is left of a body that was not read would be taken for the next request.
+    // The rest of a body that was not read would be taken for the next request.
     ...(status >= 400 && { connection: "close" }),
   });
   response.end(text);
@@ -53,21 +53,21 @@ export function answerError(
 const MAX_BODY = 4_096;
 
 /**
- * The body of a request, 4096 octets at the most.
+ * The body of a request, at most 4096 bytes.
  * @throws RequestError
  */
 export async function readBody(request: IncomingMessage): Promise<string> {
   const chunks: Uint8Array[] = [];
   let length = 0;
-  // Breaking out of a loop over the stream would destroy the connection before the client reads why.
+  // Leaving a loop over the stream would destroy the connection before the client reads the reason.
   await new Promise<void>((resolve, reject) => {
     request.on("data", (chunk: Uint8Array) => {
       length += chunk.length;
       if (length <= MAX_BODY) chunks.push(chunk);
-      else reject(new RequestError(413, `a request has ${MAX_BODY} octets at the most`));
+      else reject(new RequestError(413, `a request has at most ${MAX_BODY} bytes`));
     });
     request.once("end", resolve);
-    const broken = (): void => reject(new RequestError(400, "the request broke off"));
+    const broken = (): void => reject(new RequestError(400, "the request was aborted"));
     request.once("error", broken);
     request.once("close", broken);
   });

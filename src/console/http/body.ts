@@ -1,10 +1,10 @@
-/** Bodies of requests as members with text in them. */
+/** Reads request bodies: JSON objects with string members. */
 import { RequestError } from "./request-error.ts";
 
 export type Members = Readonly<Record<string, unknown>>;
 
 /**
- * @param known the members that there are
+ * @param known the allowed members
  * @throws RequestError
  */
 export function readObject(body: string, known: readonly string[]): Members {
@@ -33,7 +33,7 @@ export function optionalText(members: Members, name: string): string | undefined
   return value;
 }
 
-/** The one member of a body. @throws RequestError */
+/** The only member of a body. @throws RequestError */
 export function textMember(body: string, name: string): string {
   const value = optionalText(readObject(body, [name]), name);
   if (value === undefined) throw badRequest(`"${name}" is missing`);

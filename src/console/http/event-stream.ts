@@ -1,17 +1,20 @@
-/** Server-sent events to one client (HTML standard, section 9.2). A client that does not read loses events, and is told how many. */
+/**
+ * Server-sent events to one client (HTML standard, section 9.2). A slow client loses events, and is sent their
+ * number.
+ */
 import type { ServerResponse } from "node:http";
 import { SECURITY_HEADERS } from "./answer.ts";
 
-/** Octets that may wait for a client. */
+/** Bytes that may be queued for a client. */
 const MAX_WAITING = 256 * 1024;
-/** Events in a row that a client may lose: who reads nothing for so long holds a place that others want. */
+/** Consecutive events that a client may lose before its stream is closed to free the place. */
 const MAX_LOST = 120;
 
 export class EventStream {
   readonly #response: ServerResponse;
-  /** Events in a row. */
+  /** Consecutive lost events. */
   #lost = 0;
-  /** Something was sent since {@link beat} last looked. */
+  /** Whether something was sent since the last {@link beat}. */
   #isFresh = true;
 
   constructor(response: ServerResponse) {
@@ -22,11 +25,11 @@ export class EventStream {
       "cache-control": "no-store",
       "x-accel-buffering": "no",
     });
-    // The browser waits so many milliseconds before it asks again.
+    // Milliseconds until the browser reconnects.
     response.write("retry: 2000\n\n");
   }
 
-  /** @returns false where the client is behind, and got nothing */
+  /** @returns false if the client is behind, and got nothing */
   send(event: string, data: object): boolean {
     if (this.#response.destroyed || this.#response.writableLength > MAX_WAITING) {
       if (++this.#lost > MAX_LOST) this.#response.destroy();
@@ -38,7 +41,7 @@ export class EventStream {
     return true;
   }
 
-  /** Tells a client that gets nothing that the server is there: so it, and proxies in between, keep the connection. */
+  /** Keeps an idle connection alive for the client and for proxies in between. */
   beat(): void {
     const { destroyed, writableLength } = this.#response;
     if (!this.#isFresh && !destroyed && writableLength <= MAX_WAITING) this.#response.write(":\n\n");

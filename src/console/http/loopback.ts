@@ -1,4 +1,4 @@
-/** Addresses that only this machine reaches. */
+/** Addresses that only this machine can reach. */
 import { parseIpAddress } from "../../lib/net/ip-address.ts";
 
 /** @param host as in a URL: an IPv6 address stands in brackets */

@@ -1,4 +1,4 @@
-/** The body of a request -> the question in it that is to be explained. */
+/** Reads the query to be explained from a request's body. */
 import { parseClass } from "../../dns/numbers.ts";
 import { parseRecordType } from "../../dns/type-names.ts";
 import { parseIpAddress } from "../../lib/net/ip-address.ts";

@@ -1,5 +1,6 @@
 /**
- * Requests one after another, each in a turn of the event loop of its own: however many come at once, DNS queries are answered in between.
+ * Serves requests one by one, each in a turn of the event loop of its own: however many arrive at once, DNS queries
+ * are answered in between.
  */
 export class Turns {
   readonly #most: number;
@@ -10,7 +11,7 @@ export class Turns {
     this.#most = most;
   }
 
-  /** @returns `undefined` where too many wait already, else what resolves in the turn */
+  /** @returns `undefined` if too many wait already, else a promise that resolves in the turn */
   take(): Promise<void> | undefined {
     if (this.#waiting.length >= this.#most) return undefined;
     const { promise, resolve } = Promise.withResolvers<void>();

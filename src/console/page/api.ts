@@ -3,7 +3,7 @@ import { signal } from "@preact/signals";
 import type { FirstView, HistoryPoint, NowView, QueryRow, SessionView } from "../api-types.ts";
 import type { Connection } from "./shell.tsx";
 
-/** An answer that is no good; the message is the server's own. */
+/** An error response; the message is the server's own. */
 export class ApiError extends Error {
   readonly status: number;
 
@@ -13,7 +13,7 @@ export class ApiError extends Error {
   }
 }
 
-/** What the server has put into the document: empty where it did not know whether this browser may read it. */
+/** The data that the server put into the document: empty if it did not know whether this browser may read them. */
 const written = document.querySelector<HTMLElement>("#first-view")?.dataset.view ?? "";
 export const hasFirstView = written !== "";
 
@@ -49,7 +49,7 @@ export async function post<T>(path: string, body: object): Promise<T> {
 export async function loadSession(): Promise<void> {
   const before = session.value;
   const view = await get<SessionView>("session");
-  // Who has signed in or out meanwhile knows better.
+  // A sign-in or sign-out in the meantime has newer data.
   if (session.value === before) session.value = view;
 }
 
@@ -67,7 +67,7 @@ export function mayRead(): boolean {
   return !session.value.readNeedsToken || session.value.signedIn;
 }
 
-/** @throws ApiError in words of the console: those of browsers differ, and help nobody */
+/** @throws ApiError with the console's own words: those of browsers differ, and do not help */
 async function send(path: string, init?: RequestInit): Promise<Response> {
   try {
     return await fetch(`api/v1/${path}`, init);
@@ -79,7 +79,7 @@ async function send(path: string, init?: RequestInit): Promise<Response> {
 async function read<T>(response: Response): Promise<T> {
   const body: unknown = await response.json().catch(() => undefined);
   if (response.ok) return body as T;
-  // A session that has ended: the page offers to sign in again.
+  // The session has ended: the page offers to sign in again.
   if (response.status === 401) loadSession().catch(() => undefined);
   const told = typeof body === "object" && body !== null && "error" in body ? String(body.error) : "";
   throw new ApiError(
@@ -92,10 +92,10 @@ async function read<T>(response: Response): Promise<T> {
 export const PAUSE = 2_000;
 
 /**
- * Events of a stream, begun anew whenever it ends. A browser would do so by itself where a connection breaks, with the question of the first
- * time, and would give up where something answers that is no stream: a server without a free place, or without this session.
- * @param query asked for each time
- * @returns ends it
+ * Events of a stream, restarted whenever it ends. A browser by itself restarts a broken connection with the original
+ * parameters, and gives up on an error response: a server without a free place, or without this session.
+ * @param query evaluated for each attempt
+ * @returns a function that ends it
  */
 function follow(
   query: () => string,
@@ -120,29 +120,29 @@ function follow(
 
 let stopFollowing: (() => void) | undefined;
 
-/** Waits for somebody to sign in. */
+/** Waits for the next sign-in. */
 export function leave(): void {
   stopFollowing?.();
   connection.value = "out";
 }
 
-/** Points of an hour; older ones go. */
+/** Points of an hour; older ones are dropped. */
 const MOST_POINTS = 720;
 
-/** Takes the numbers of each second. */
+/** Follows the numbers of each second. */
 export function followNow(): void {
   stopFollowing?.();
-  // What is here need not come again.
+  // Points that are present already are not requested again.
   const query = (): string => `streams=now&since=${history.value.at(-1)?.time ?? 0}`;
   stopFollowing = follow(query, {
     open: () => {
-      // A server that has started anew knows no session.
+      // A restarted server knows no session.
       if (connection.value === "lost") loadSession().catch(() => undefined);
       connection.value = "live";
     },
     error: () => {
       connection.value = "lost";
-      // It may be there again by now, and not let this browser in before it signs in.
+      // It may be back already, and refuse this browser until it signs in.
       loadSession().then(
         () => {
           if (!mayRead()) leave();
@@ -162,7 +162,7 @@ export function followNow(): void {
   });
 }
 
-/** Takes single queries. @returns ends it */
+/** Follows single queries. @returns a function that ends it */
 export function followQueries(
   filter: Readonly<Record<string, string>>,
   take: (rows: readonly QueryRow[], leftOut: number) => void,

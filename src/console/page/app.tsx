@@ -1,4 +1,4 @@
-/** The page of the console: its parts, and which of them is shown. */
+/** The page of the console: its parts, and the one that is shown. */
 import { signal } from "@preact/signals";
 import { type ComponentType, hydrate, render } from "preact";
 import {
@@ -72,7 +72,7 @@ function App() {
   );
 }
 
-/** What had the focus may be gone: who goes by keys is not to begin at the top again. */
+/** The focused element may be gone: keyboard users must not start again at the top. */
 function focusContent(): void {
   document.querySelector<HTMLElement>("main")?.focus();
 }
@@ -122,10 +122,11 @@ addEventListener("hashchange", () => {
 
 const root = document.querySelector("#app");
 if (root !== null) {
-  // What the server has drawn is what this would draw. Where another page is wanted, it is in nobody's frame: the frame waits for this.
+  // The server has drawn the same content. If another page is shown, it is drawn before the first frame, which waits
+  // for this.
   const isDrawn = hasFirstView && shown.value === "now";
   if (!isDrawn) draw(root);
-  // What follows is done when the first frame is there.
+  // Runs after the first frame.
   requestAnimationFrame(() =>
     setTimeout(() => {
       if (isDrawn) draw(root);
@@ -145,7 +146,7 @@ function draw(root: Element): void {
   }
 }
 
-/** The server may be away just now. */
+/** The server may be unavailable just now. */
 function begin(): void {
   loadSession().then(
     () => {

@@ -22,7 +22,7 @@ export function CachePage() {
   const forget = (body: { name: string; below?: boolean; type?: string }): void => {
     post<{ forgotten: number }>("cache/forget", body).then(
       ({ forgotten }) => {
-        result.value = `${countOf(forgotten, "answer")} forgotten.`;
+        result.value = `${countOf(forgotten, "answer")} removed.`;
         reload();
       },
       (error: unknown) => {
@@ -84,7 +84,7 @@ export function CachePage() {
                 forget({ name: name.value, below: true, ...(type.value !== "" && { type: type.value }) })
               }
             >
-              Forget {type.value} {type.value === "" ? "" : "of "}
+              Remove {type.value} {type.value === "" ? "" : "of "}
               {name.value} and all below
             </button>
           )}
@@ -94,13 +94,13 @@ export function CachePage() {
       <p class="note" role="status">
         {result.value}
         {!mayForget &&
-          (session.value.hasToken ? "Sign in to forget answers." : "Read-only: the console has no token.")}
+          (session.value.hasToken ? "Sign in to remove answers." : "Read-only: the console has no token.")}
       </p>
-      {answer !== undefined && name.value !== "" && answers.length === 0 && <p>Nothing is kept there.</p>}
+      {answer !== undefined && name.value !== "" && answers.length === 0 && <p>No cached answers.</p>}
       {answers.length > 0 && (
-        <section class="scroll" aria-label="Kept answers" tabIndex={0}>
+        <section class="scroll" aria-label="Cached answers" tabIndex={0}>
           <table>
-            <caption class="hidden">Kept answers</caption>
+            <caption class="hidden">Cached answers</caption>
             <thead>
               <tr>
                 <th scope="col">Name</th>
@@ -138,10 +138,10 @@ export function CachePage() {
                       <button
                         type="button"
                         class="small"
-                        aria-label={`Forget ${row.name} ${row.type}`}
+                        aria-label={`Remove ${row.name} ${row.type}`}
                         onClick={() => forget({ name: row.name, type: row.type })}
                       >
-                        Forget
+                        Remove
                       </button>
                     </td>
                   )}

@@ -1,8 +1,8 @@
-/** An hour as a drawing, with what it says in words for who does not see it. */
+/** A chart of the last hour, with a text alternative for screen readers. */
 
 export interface Line {
   readonly name: string;
-  /** `null` where there is nothing to show. */
+  /** `null` for a missing value. */
   readonly values: readonly (number | null)[];
   /** 1 to 3: a colour of the style sheet. */
   readonly colour: 1 | 2 | 3;
@@ -16,12 +16,12 @@ export interface ChartProps {
   readonly format: (value: number) => string;
 }
 
-/** Of the drawing, in units of less than a pixel: whole numbers are enough, and short. */
+/** Size of the drawing, in units of less than a pixel: whole numbers are exact enough, and short. */
 const WIDTH = 1440;
 const HEIGHT = 240;
-/** Between the lines and the upper and lower edge: half of what a line is thick. */
+/** Distance of the lines from the upper and lower edge: half of a line's width. */
 const EDGE = 6;
-/** Of a value with none beside it. */
+/** Length of a value without neighbours. */
 const DASH = 14;
 
 export function Chart({ title, lines, step, format }: ChartProps) {
@@ -34,7 +34,7 @@ export function Chart({ title, lines, step, format }: ChartProps) {
       const latest = known.at(-1);
       return latest === undefined
         ? `${name}: nothing`
-        : `${name}: ${format(latest)} now, ${format(Math.max(...known))} at most`;
+        : `${name}: ${format(latest)} now, peak ${format(Math.max(...known))}`;
     })
     .join("; ");
   return (
@@ -73,7 +73,7 @@ function pathOf(values: readonly (number | null)[], length: number, most: number
   let path = "";
   let isDown = false;
   let [penX, penY] = [0, 0];
-  /** How far the line goes on at its height, not yet written. */
+  /** Length of the current horizontal run, not yet written. */
   let level = 0;
   for (const [index, value] of values.entries()) {
     if (value === null) {

@@ -38,7 +38,10 @@ export function ConfigurationPage() {
       </section>
       <section class="card">
         <h2>Chains</h2>
-        <p>Plugins see a query in this order, whatever the order in the file. Those in brackets see none.</p>
+        <p>
+          Queries pass the plugins in this order, whatever the order in the file. Plugins in brackets handle
+          no queries.
+        </p>
         {blocks.map(({ keys, line, listeners, chain }) => (
           <section key={`${line} ${keys.join()}`}>
             <h3>{keys.join(" ")}</h3>

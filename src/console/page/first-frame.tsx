@@ -1,4 +1,4 @@
-/** What the server draws into the document: the page that is shown unless another is wanted, as the script draws it when it has come. */
+/** The page as the server draws it into the document: the default page, drawn as the script will draw it. */
 import type { FirstView } from "../api-types.ts";
 import { markupOf } from "./markup.ts";
 import { Now } from "./now.tsx";

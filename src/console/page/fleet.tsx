@@ -4,7 +4,7 @@ import { count, milliseconds, octets, share, span } from "./format.ts";
 import { useAnswer } from "./loaded.ts";
 import { Problem } from "./parts.tsx";
 
-/** Milliseconds between two questions, and while a replica is awaited. */
+/** Milliseconds between two requests, and the shorter period while a replica is awaited. */
 const PERIOD = 3_000;
 const SHORT_PERIOD = 500;
 
@@ -94,7 +94,7 @@ export function FleetPage() {
                 </th>
                 {now === null ? (
                   <td colSpan={7} class={awaited ? "reason" : "bad reason"}>
-                    {awaited ? "asked, has not answered yet" : `away: ${reason}`}
+                    {awaited ? "waiting for its answer" : `away: ${reason}`}
                   </td>
                 ) : (
                   <>

@@ -1,4 +1,4 @@
-/** Numbers and times in words. */
+/** Formats numbers and times. */
 
 export function count(value: number): string {
   if (value >= 1e6) return `${(value / 1e6).toFixed(value >= 1e7 ? 0 : 1)} M`;
@@ -23,7 +23,7 @@ export function octets(value: number): string {
   return `${Math.round(value / 2 ** 10)} KiB`;
 }
 
-/** How long something has lasted. */
+/** A duration. */
 export function span(ms: number): string {
   const seconds = Math.max(0, Math.round(ms / 1000));
   if (seconds < 60) return `${seconds} s`;

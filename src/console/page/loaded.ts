@@ -1,4 +1,4 @@
-/** Answers that a page shows: asked for when it opens, and again from time to time. */
+/** Answers that a page shows: requested when it opens, and again periodically. */
 import { useEffect, useState } from "preact/hooks";
 import { get } from "./api.ts";
 
@@ -8,7 +8,7 @@ export interface Loaded<T> {
   readonly reload: () => void;
 }
 
-/** @param period milliseconds after which it is asked for again; never unless given */
+/** @param period milliseconds until the next request; none unless given */
 export function useAnswer<T>(
   path: string,
   parameters: Readonly<Record<string, string>>,

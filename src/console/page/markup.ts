@@ -1,4 +1,4 @@
-/** Draws components as text: for the server, which has no document. They may use neither hooks nor signals. */
+/** Renders components as text: for the server, which has no document. They may use neither hooks nor signals. */
 import type { ComponentChild, ComponentChildren, VNode } from "preact";
 
 /** Elements without an end tag (HTML standard, section 13.1.2). */
@@ -17,7 +17,7 @@ function isVNode(child: ComponentChild): child is VNode<Record<string, unknown>>
 
 function elementOf({ type, props }: VNode<Record<string, unknown>>): string {
   if (typeof type !== "string") {
-    // A class of components would have to be made first; there is none.
+    // Class components would need an instance; there are only functions.
     const draw = type as (props: object) => ComponentChildren;
     return markupOf(draw(props));
   }

@@ -85,7 +85,7 @@ export function NamesPage() {
 
 const MOST_NAMESPACES = 200;
 
-/** All namespaces with their Services, as far as those fit. */
+/** All namespaces with their Services, up to a bound. */
 function Overview({ answer }: { readonly answer: NamesView }) {
   const { clusters, services, more } = answer;
   const all = clusters.flatMap(({ domain, namespaces }) =>
@@ -121,7 +121,7 @@ function Overview({ answer }: { readonly answer: NamesView }) {
 
 interface NamespaceProps {
   readonly name: string;
-  /** Empty where there is only one cluster. */
+  /** Empty if there is only one cluster. */
   readonly domain: string;
   readonly count: number;
   readonly services: readonly ServiceRow[];
@@ -178,7 +178,7 @@ function Row({ service }: { readonly service: ServiceRow }) {
         <button
           type="button"
           class="link"
-          aria-label={`What it answers: ${fqdn}`}
+          aria-label={`Answers of ${fqdn}`}
           onClick={() => askWhy({ name: fqdn, type: "A" })}
         >
           {name}
@@ -234,7 +234,7 @@ function Service({ service }: { readonly service: ServiceRow }) {
         <button
           type="button"
           class="small"
-          aria-label={`What it answers: ${fqdn}`}
+          aria-label={`Answers of ${fqdn}`}
           onClick={() => askWhy({ name: fqdn, type: "A" })}
         >
           What it answers
@@ -250,7 +250,7 @@ function Service({ service }: { readonly service: ServiceRow }) {
         <p class={isEmpty ? "bad" : ""}>
           {countOf(ready, "endpoint")} ready, {notReady} not.
           {isEmpty ? " The name has no addresses: NODATA." : ""}
-          {publishNotReady ? " Those that are not ready are published as well." : ""}
+          {publishNotReady ? " Endpoints that are not ready are published as well." : ""}
         </p>
       )}
       {endpoints.length > 0 && (
@@ -270,8 +270,8 @@ function Service({ service }: { readonly service: ServiceRow }) {
 }
 
 const WORDS: Readonly<Record<string, string>> = {
-  clusterIP: "Cluster address",
+  clusterIP: "Cluster IP",
   headless: "Headless: the addresses of its endpoints",
   externalName: "Alias",
-  missing: "There are endpoints, but no Service",
+  missing: "Endpoints without a Service",
 };

@@ -1,4 +1,4 @@
-/** Rates, times and shares of the last hour. Draws what it is given, so that the server can draw it as well. */
+/** Rates, times and shares of the last hour. Draws only its input, so that the server can draw it as well. */
 import { countOf } from "../../lib/text/count-of.ts";
 import type { HistoryPoint, NowView, UpstreamRow } from "../api-types.ts";
 import { Chart } from "./chart.tsx";
@@ -6,7 +6,7 @@ import { count, milliseconds, octets, share, span } from "./format.ts";
 
 export interface NowProps {
   readonly view: NowView;
-  /** Of the last hour: more than the view has, which may tell of the newest alone. */
+  /** The points of the last hour: the view may have only the newest ones. */
   readonly points: readonly HistoryPoint[];
 }
 
@@ -19,7 +19,7 @@ export function Now({ view, points }: NowProps) {
       <Tiles view={view} />
       <div class="charts">
         <Chart
-          title="Queries a second"
+          title="Queries per second"
           step={step}
           format={(value) => count(value)}
           lines={[
@@ -33,19 +33,19 @@ export function Now({ view, points }: NowProps) {
           ]}
         />
         <Chart
-          title="Time to answer"
+          title="Response time"
           step={step}
           format={(value) => milliseconds(value)}
           lines={[
-            { name: "half below", colour: 1, values: points.slice(0, -1).map(({ p50 }) => p50) },
+            { name: "median", colour: 1, values: points.slice(0, -1).map(({ p50 }) => p50) },
             { name: "99 % below", colour: 2, values: points.slice(0, -1).map(({ p99 }) => p99) },
           ]}
         />
       </div>
       <Upstreams rows={view.upstreams} />
       <div class="columns">
-        <Shares title="Answers of the last minute" counts={view.minute.rcodes} total={view.minute.queries} />
-        <Shares title="Types of the last minute" counts={view.minute.types} total={view.minute.queries} />
+        <Shares title="Answers, last minute" counts={view.minute.rcodes} total={view.minute.queries} />
+        <Shares title="Query types, last minute" counts={view.minute.types} total={view.minute.queries} />
         <Clusters view={view} />
       </div>
     </>
@@ -56,15 +56,15 @@ function Tiles({ view }: { readonly view: NowView }) {
   const { minute, memory, pauses, sampling } = view;
   const tiles: readonly (readonly [string, string, string])[] = [
     ["Queries", `${count(view.rate)}/s`, `${count(minute.queries)} in the last minute`],
-    ["Answered within", milliseconds(minute.p50), `half of them; 99 % within ${milliseconds(minute.p99)}`],
-    ["From the cache", share(minute.hitRatio), "of the last minute"],
+    ["Median response time", milliseconds(minute.p50), `p99 ${milliseconds(minute.p99)}`],
+    ["Cache hits", share(minute.hitRatio), "last minute"],
     [
       "Memory",
       octets(memory.resident),
       memory.limit === null ? `${octets(memory.heap)} of it heap` : `of ${octets(memory.limit)} allowed`,
     ],
-    ["Longest pause", milliseconds(pauses.longest), "of the event loop, last minutes"],
-    ["Given up", count(view.shed), `${view.shed === 1 ? "query" : "queries"}, because too many waited`],
+    ["Longest pause", milliseconds(pauses.longest), "event loop, last minutes"],
+    ["Dropped", count(view.shed), `${view.shed === 1 ? "query" : "queries"}, because too many were pending`],
   ];
   return (
     <>
@@ -172,7 +172,7 @@ function Clusters({ view }: { readonly view: NowView }) {
         <dd>{view.hostname}</dd>
         <dt>Version</dt>
         <dd>Portolan-{view.version}</dd>
-        <dt>Has run for</dt>
+        <dt>Uptime</dt>
         <dd>{span(view.time - view.startedAt)}</dd>
         <dt>Threads</dt>
         <dd>{view.threads}</dd>
@@ -183,10 +183,10 @@ function Clusters({ view }: { readonly view: NowView }) {
           <p>
             {countOf(cluster.services, "service")}.{" "}
             {cluster.awaited.length > 0
-              ? `Still waits for ${cluster.awaited.join(", ")}.`
+              ? `Still waiting for ${cluster.awaited.join(", ")}.`
               : cluster.age === null
-                ? "Nothing has been heard of the cluster yet."
-                : `Last heard of ${span(cluster.age)} ago.`}
+                ? "No message from the Kubernetes API yet."
+                : `Last message from the Kubernetes API: ${span(cluster.age)} ago.`}
           </p>
         </section>
       ))}

@@ -1,4 +1,4 @@
-/** Small things that several pages show. */
+/** Small components that several pages share. */
 import { Fragment } from "preact";
 
 export function Problem({ text }: { readonly text: string }) {
@@ -10,13 +10,13 @@ export function Problem({ text }: { readonly text: string }) {
   );
 }
 
-/** What stands in a field of a form, without spaces around it. */
+/** The text of a form field, trimmed. */
 export function fieldText(form: HTMLFormElement, name: string): string {
   const value = new FormData(form).get(name);
   return typeof value === "string" ? value.trim() : "";
 }
 
-/** A domain name that is cut behind dots, if it has to be. */
+/** A domain name that breaks after dots, if it has to. */
 export function DomainName({ name }: { readonly name: string }) {
   const labels = name.split(/(?<=[./])/);
   return (

@@ -8,7 +8,7 @@ import { DomainName, fieldText } from "./parts.tsx";
 import { askWhy } from "./why.tsx";
 
 const FIELDS = [
-  { name: "name", label: "Name", hint: "part of it, or example.org. for all below" },
+  { name: "name", label: "Name", hint: "part of it, or example.org. for the whole zone" },
   { name: "namespace", label: "Namespace", hint: "of the client" },
   { name: "workload", label: "Workload", hint: "namespace/pod" },
   { name: "client", label: "Client", hint: "10.0.0.7 or 10.0.0.0/8" },
@@ -21,7 +21,7 @@ const FIELDS = [
 type Filter = Readonly<Record<string, string>>;
 
 export const filter = signal<Filter>({});
-/** A row keeps its number while others come in front: buttons in it keep the focus. */
+/** A row keeps its number while others are inserted in front: its buttons keep the focus. */
 interface NumberedRow {
   readonly number: number;
   readonly row: QueryRow;
@@ -33,7 +33,7 @@ const paused = signal(false);
 const leftOut = signal(0);
 const problem = signal("");
 
-/** The filter that the rows have passed. */
+/** The filter of the shown rows. */
 let shown: Filter | undefined;
 
 const MOST_ROWS = 300;
@@ -55,7 +55,7 @@ export function QueriesPage() {
     get<{ queries: QueryRow[] }>("queries", wanted).then(
       ({ queries }) => {
         if (isOver) return;
-        // What came while nobody listened goes in front of what is there.
+        // Queries that were missed while the page was not following are inserted in front.
         const newest = shown === wanted ? (rows.value[0]?.row.time ?? 0) : 0;
         const missed = queries.filter(({ time }) => time > newest).map(numbered);
         rows.value = (newest === 0 ? missed : [...missed, ...rows.value]).slice(0, MOST_ROWS);
@@ -86,8 +86,8 @@ export function QueriesPage() {
       <p class="note">
         <span role="status">{stopped ? "Paused." : isLost ? "Waiting for the server." : "Live."}</span>{" "}
         {countOf(rows.value.length, "query", "queries")}
-        {leftOut.value > 0 ? `, and ${leftOut.value} more than can be shown` : ""}.
-        {interval > 1 ? ` One of ${interval} stands for all, and none that failed is left out.` : ""}
+        {leftOut.value > 0 ? `, ${leftOut.value} not shown` : ""}.
+        {interval > 1 ? ` Sampled: 1 in ${interval}, plus every failure.` : ""}
       </p>
       <section class="scroll" aria-label="Queries" tabIndex={0}>
         <table class="queries">
@@ -129,7 +129,7 @@ function Row({ row }: { readonly row: QueryRow }) {
       </td>
       <td>{row.type}</td>
       <td class={isBad ? "bad" : ""}>
-        {row.rcode === "-" ? (row.shed === true ? "given up" : "no reply") : row.rcode}
+        {row.rcode === "-" ? (row.shed === true ? "dropped" : "no reply") : row.rcode}
         {row.rcode === "NOERROR" && row.answers === 0 ? " (empty)" : ""}
       </td>
       <td class="name">
@@ -191,7 +191,7 @@ function FilterForm() {
             paused.value = !paused.value;
           }}
         >
-          {paused.value ? "Go on" : "Pause"}
+          {paused.value ? "Resume" : "Pause"}
         </button>
       </div>
     </form>

@@ -1,4 +1,4 @@
-/** What can be set while the server runs. */
+/** The settings that can be changed while the server runs. */
 import { useState } from "preact/hooks";
 import type { SettingsView } from "../api-types.ts";
 import { post, session } from "./api.ts";
@@ -29,7 +29,7 @@ export function Settings() {
   };
   return (
     <section class="card" aria-labelledby="settings">
-      <h2 id="settings">While it runs</h2>
+      <h2 id="settings">Runtime settings</h2>
       <p class="note">
         A reload goes back to the Corefile.
         {!mayAct &&
@@ -39,9 +39,9 @@ export function Settings() {
       <p>
         The log begins at <strong>{level}</strong>.{" "}
         {tracers === 0
-          ? "No server block has trace."
+          ? "No server block has the plugin trace."
           : traced === null
-            ? "Traces are made by the rules of the Corefile."
+            ? "Only the Corefile's rules trace queries."
             : `All queries of ${traced.client} are traced until ${clock(traced.until)}.`}
       </p>
       {mayAct && (

@@ -1,12 +1,12 @@
-/** What stands around every page. Draws what it is given, so that the server can draw it as well. */
+/** The frame around every page. Draws only its input, so that the server can draw it as well. */
 import type { ComponentChildren } from "preact";
 import type { SessionView } from "../api-types.ts";
 
 export const TITLES = {
-  now: "Now",
+  now: "Overview",
   queries: "Queries",
-  who: "Who",
-  names: "Names",
+  who: "Top clients",
+  names: "Services",
   cache: "Cache",
   configuration: "Configuration",
   fleet: "Fleet",
@@ -21,7 +21,7 @@ export function isPageName(word: string): word is PageName {
 const CONNECTION = {
   connecting: "connecting …",
   live: "live",
-  lost: "connection lost, trying again",
+  lost: "connection lost, reconnecting",
   out: "signed out",
 } as const;
 

@@ -113,7 +113,7 @@ function Top({
   );
 }
 
-/** Of which part is worth a mark: a denial now and then is how resolvers work. */
+/** The share that is marked: occasional denials are normal for resolvers. */
 const MARKED = 0.1;
 
 function Failures({ row: { queries, nxdomain, servfail } }: { readonly row: TopRow }) {

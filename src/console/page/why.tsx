@@ -1,4 +1,4 @@
-/** Why a query gets the answer that it gets: the way through the server, asked anew. */
+/** The page that explains a query's answer: its path through the server, run again on request. */
 import { signal } from "@preact/signals";
 import { useEffect, useRef } from "preact/hooks";
 import type { Explanation } from "../../plugin/contract/explanation.ts";
@@ -67,7 +67,7 @@ export function WhyDialog() {
 function Way({ explanation }: { readonly explanation: Explanation }) {
   const { steps, message, error, listener, block, client, plugin } = explanation;
   return (
-    <section class="way" tabIndex={0} aria-label="The way of the query">
+    <section class="way" tabIndex={0} aria-label="The path of the query">
       <p>
         Asked anew for {client} at <code>{listener}</code>
         {block === undefined ? (

@@ -1,7 +1,7 @@
-/** Work for many that comes at one moment: what does not fit into the share of this turn of the event loop is done in later ones. */
+/** A queue for bursts of work: items that do not fit into the share of this event-loop turn are done in later ones. */
 import type { SharedTurns } from "../time/turn-share.ts";
 
-/** Between two looks at the clock. */
+/** Items between two readings of the clock. */
 const A_LOOK = 4;
 
 export class Backlog<T> {
@@ -9,22 +9,22 @@ export class Backlog<T> {
   readonly #work: (item: T) => void;
   #items: T[] = [];
   #done = 0;
-  /** At work now, or in a later turn. */
+  /** Working now, or in a later turn. */
   #isBusy = false;
 
-  /** @param work for one of them; what it throws goes to whoever called, and the others are done later */
+  /** @param work handles one item; an exception goes to the caller, and the other items are done later */
   constructor(turns: Pick<SharedTurns, "isOver" | "later">, work: (item: T) => void) {
     this.#turns = turns;
     this.#work = work;
   }
 
-  /** Begins with them at once, unless others wait. */
+  /** Starts with the items at once, unless others wait. */
   add(items: readonly T[]): void {
     for (const item of items) this.#items.push(item);
     if (!this.#isBusy) this.#goOn();
   }
 
-  /** Nothing is done for those who wait. */
+  /** Drops the waiting items. */
   clear(): void {
     this.#items = [];
     this.#done = 0;

@@ -1,14 +1,15 @@
 /**
- * Buffers of many kilobytes that are used again. V8 sees of such a buffer little more than the small object that stands for it, and comes to
- * collect it when a hundred megabytes of them have been used once; and what it frees then lies in pieces in the heap of the C library.
+ * A pool of large buffers. To V8 such a buffer is hardly more than the small object in front of it, so it collects
+ * them only after many megabytes of them were used once; and the freed memory is fragmented in the heap of the C
+ * library.
  */
 
-/** Octets up to which a buffer of its own, or a part of Node's pool, costs less than one to give back. */
+/** Bytes up to which a new buffer, or a part of Node's pool, costs less than a pooled one. */
 export const LEAST_POOLED = 4096;
 
-/** Sizes are multiples of this: no buffer is more than twice as large as what it was taken for. */
+/** Sizes are multiples of this: no buffer is more than twice the requested size. */
 const STEP = 8 * 1024;
-/** Octets that lie free at the most, where nobody says otherwise. */
+/** Default limit of free bytes. */
 const USUAL_SPARE = 2 * 1024 * 1024;
 
 export class BufferPool {
@@ -17,17 +18,20 @@ export class BufferPool {
   readonly #spare: number;
   #freeOctets = 0;
 
-  /** @param spare octets that may lie free; what comes back beyond is left to the garbage collector */
+  /** @param spare bytes that may be free; returned buffers beyond that are left to the garbage collector */
   constructor(spare: number = USUAL_SPARE) {
     this.#spare = spare;
   }
 
-  /** Octets that lie free. */
+  /** Free bytes. */
   get freeOctets(): number {
     return this.#freeOctets;
   }
 
-  /** A buffer of so many octets or somewhat more, with anything in it. One that does not come back is collected as any other. */
+  /**
+   * A buffer of at least this size, with arbitrary contents. A buffer that is not returned is garbage-collected as
+   * usual.
+   */
   take(octets: number): PooledBuffer {
     const steps = Math.ceil(octets / STEP);
     const known = this.#free[steps]?.pop();
@@ -36,7 +40,7 @@ export class BufferPool {
     return known;
   }
 
-  /** Lets go of what lies free. */
+  /** Drops the free buffers. */
   clear(): void {
     this.#free.length = 0;
     this.#freeOctets = 0;
@@ -52,7 +56,7 @@ export class BufferPool {
   }
 }
 
-/** Belongs to who took it, until it is given back, which is once at the most. */
+/** Belongs to the caller that took it, until it is returned, at most once. */
 export class PooledBuffer {
   readonly bytes: Buffer;
   readonly #pool: BufferPool;
@@ -66,7 +70,10 @@ export class PooledBuffer {
     this.#pool.add(this);
   }
 
-  /** As {@link takeBack}, for who writes it to a socket. After an error nobody knows what the system still reads of it. */
+  /**
+   * Like {@link takeBack}, as the callback of a socket write. After an error it is unknown whether the system still
+   * reads the buffer.
+   */
   readonly written = (error?: Error | null): void => {
     if (error === undefined || error === null) this.#pool.add(this);
   };

@@ -1,6 +1,6 @@
 /**
- * A message that comes in parts. They are copied together: a part is a view of all that was read with it, and the other side may send a
- * message octet by octet.
+ * A message that arrives in parts. They are copied together, because each part is a view of everything that was read
+ * with it, and the peer may send a message octet by octet.
  */
 export class GatheredOctets {
   #octets: Uint8Array = new Uint8Array(0);
@@ -10,7 +10,7 @@ export class GatheredOctets {
     return this.#length;
   }
 
-  /** Octets of memory that it takes: at most twice its length. */
+  /** Bytes of memory: at most twice its length. */
   get room(): number {
     return this.#octets.length;
   }
@@ -26,7 +26,7 @@ export class GatheredOctets {
     this.#length = length;
   }
 
-  /** What has come. */
+  /** The octets received so far. */
   get octets(): Uint8Array {
     return this.#octets.subarray(0, this.#length);
   }

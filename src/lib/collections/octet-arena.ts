@@ -1,11 +1,12 @@
 /**
- * Many small runs of octets in a few large buffers: a store of a hundred thousand texts is then a handful of objects to the garbage
- * collector. Blocks that are given back are used again for blocks of their size, so what is stored may change for ever.
+ * Many small runs of octets in a few large buffers: a store of a hundred thousand texts is then a handful of objects
+ * to the garbage collector. Released blocks are reused for blocks of their size, so the contents may change any
+ * number of times.
  */
 
 import { type Chunks, ColumnMemory } from "./slab/column-memory.ts";
 
-/** Where a block begins. Never negative. */
+/** Offset of a block. Never negative. */
 export type BlockAddress = number;
 
 const CHUNK_BITS = 20;
@@ -18,12 +19,12 @@ export const MAX_RUN_OCTETS = 1 << 16;
 
 export class OctetArena {
   readonly #chunks: Chunks;
-  /** By size class: addresses of blocks that were given back. */
+  /** By size class: addresses of released blocks. */
   readonly #free: BlockAddress[][] = [];
   #end = 0;
   #used = 0;
 
-  /** @param memory where it lies */
+  /** @param memory that holds the blocks */
   constructor(memory: ColumnMemory = new ColumnMemory()) {
     this.#chunks = memory.chunks(CHUNK_OCTETS);
   }
@@ -50,7 +51,7 @@ export class OctetArena {
     return address;
   }
 
-  /** Gives a block back. `length` is that of the octets stored in it. */
+  /** Releases a block. `length` is that of the octets stored in it. */
   release(address: BlockAddress, length: number): void {
     const size = blockSize(length);
     const index = sizeClass(size);
@@ -59,13 +60,13 @@ export class OctetArena {
     this.#free[index].push(address);
   }
 
-  /** The octets themselves, valid until the block is given back. */
+  /** The octets themselves, valid until the block is released. */
   view(address: BlockAddress, length: number): Buffer {
     const start = address & OFFSET_MASK;
     return this.#chunk(address).subarray(start, start + length);
   }
 
-  /** The buffer that holds a block, where {@link offsetOf} says: for loops that must make no view. */
+  /** The buffer that holds a block, at {@link offsetOf}: for loops that must not create views. */
   bufferOf(address: BlockAddress): Buffer {
     return this.#chunk(address);
   }
@@ -90,7 +91,7 @@ export class OctetArena {
   }
 
   #extend(size: number): BlockAddress {
-    // A block does not cross the end of a chunk; what is left there is lost.
+    // A block does not cross the end of a chunk; the remainder there is lost.
     if ((this.#end & OFFSET_MASK) + size > CHUNK_OCTETS || this.#end >= this.reservedOctets) {
       this.#end = this.reservedOctets;
       this.#chunks.add();

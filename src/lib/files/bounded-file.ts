@@ -1,16 +1,16 @@
-/** Files that people name: whatever stands at a path, opening it waits for nobody, and reading it ends. */
+/** Reads files that an operator names: whatever is at the path, opening it does not block, and reading it ends. */
 
 import type { BigIntStats } from "node:fs";
 import { constants } from "node:fs";
 import { type FileHandle, open } from "node:fs/promises";
 import { messageOf } from "../text/message-of.ts";
 
-/** What stands at a path and is not to be read; the message names the path. */
+/** The path is not a readable file; the message names it. */
 export class UnsuitableFile extends Error {
   override readonly name = "UnsuitableFile";
   readonly path: string;
 
-  /** @param problem what follows behind the path, as in "is not a regular file" */
+  /** @param problem follows the path, as in "is not a regular file" */
   constructor(path: string, problem: string) {
     super(`${path} ${problem}`);
     this.path = path;
@@ -22,12 +22,12 @@ export interface OpenFile {
   readonly status: BigIntStats;
 }
 
-/** Far beyond any file that people write by hand: configurations, certificates, lists of name servers. */
+/** Far larger than any hand-written file: configurations, certificates, lists of name servers. */
 export const MAX_TEXT_OCTETS = 16 * 1024 * 1024;
 
 /**
- * Opens a file of at most `maxOctets`, whose status is that of the very file that is open.
- * @throws UnsuitableFile for folders, pipes, devices and what is larger, or the error of the file system
+ * Opens a file of at most `maxOctets`; the checked status is that of the open file.
+ * @throws UnsuitableFile for folders, pipes, devices and larger files, or the error of the file system
  */
 export async function openRegularFile(path: string, maxOctets: number): Promise<OpenFile> {
   // Without O_NONBLOCK, opening a named pipe would wait for a writer, and hold a thread as long.
@@ -44,8 +44,8 @@ export async function openRegularFile(path: string, maxOctets: number): Promise<
 }
 
 /**
- * The octets of a file that {@link openRegularFile} opened. Counted as they come: in /proc there are files whose size is 0, and
- * any file may grow meanwhile.
+ * The octets of a file that {@link openRegularFile} opened. Counts what it reads: files in /proc have size 0, and any
+ * file may grow while it is read.
  * @throws UnsuitableFile
  */
 export async function readOpenFile(
@@ -77,8 +77,8 @@ export async function readBoundedFile(path: string, maxOctets = MAX_TEXT_OCTETS)
 }
 
 /**
- * The text of a file that people write.
- * @throws UnsuitableFile, also where the octets are no text, or the error of the file system
+ * The text of a hand-written file.
+ * @throws UnsuitableFile, also if the contents are not text, or the error of the file system
  */
 export async function readTextFile(path: string): Promise<string> {
   const content = await readBoundedFile(path);

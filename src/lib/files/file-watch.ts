@@ -3,25 +3,25 @@ import { isStampSettled } from "../time/time-stamp.ts";
 import { openRegularFile, readOpenFile } from "./bounded-file.ts";
 import { nodeCrypto } from "./node-modules.ts";
 
-/** A file whose content is not what it was. */
+/** A file whose content has changed. */
 export interface FileChange {
   readonly path: string;
-  /** The content that was found; nobody else reads or keeps it. */
+  /** The new content; the watch keeps no reference to it. */
   readonly content: Uint8Array;
 }
 
 export interface FileWatchOptions {
   readonly paths: readonly string[];
-  /** How long to wait between two looks, in milliseconds. */
+  /** Milliseconds between two checks. */
   readonly intervalMs: number;
   /** Each wait differs from the interval by up to half of this, so that replicas do not act at once. Default 0. */
   readonly jitterMs?: number;
   readonly clock: Clock;
-  /** Told of all files that changed between two looks, at once. The next look waits for its promise. */
+  /** Called with all files that changed between two checks, at once. The next check waits for its promise. */
   readonly onChange: (changes: readonly FileChange[]) => void | Promise<void>;
   /**
-   * Told when a file cannot be read, once until the reason changes; what was read of it before stays valid.
-   * Without a path: what `onChange` threw. Must not throw itself.
+   * Called when a file cannot be read, once until the reason changes; its last content stays valid. Without a path it
+   * gets an exception of `onChange`. Must not throw.
    */
   readonly onError: (error: unknown, path: string | undefined) => void;
   readonly files?: FileReader;
@@ -30,12 +30,12 @@ export interface FileWatchOptions {
 }
 
 /**
- * Watches the content of some files by looking at them at intervals.
+ * Watches the content of some files by checking them at intervals.
  *
- * A look takes one `stat` a file; the content is read and compared by hash only where the stamp is new, or so young
- * that a second write could have left it as it is. Links are followed at each look, so the swap of directories in
- * a mounted ConfigMap is a change like any other. A file that vanishes is an error, not a change; the same content
- * coming back is none either.
+ * A check takes one `stat` per file. The content is read and compared by hash only if the stamp is new, or so recent
+ * that a second write could have left it unchanged. Links are followed at each check, so the swap of directories in a
+ * mounted ConfigMap is a change like any other. A vanished file is an error, not a change; neither is the return of
+ * the same content.
  */
 export class FileWatch {
   readonly #options: FileWatchOptions;
@@ -69,7 +69,7 @@ export class FileWatch {
     return new Map(changes.map(({ path, content }) => [path, content]));
   }
 
-  /** Looks at once, whatever the interval, and resolves when `onChange` has done its work. */
+  /** Checks at once, whatever the interval, and resolves when `onChange` is done. */
   check(): Promise<void> {
     this.#last = this.#last.then(() => this.#checkOnce());
     return this.#last;
@@ -129,10 +129,10 @@ export class FileWatch {
   }
 }
 
-/** How a {@link FileWatch} gets at files. */
+/** File access of a {@link FileWatch}. */
 export interface FileReader {
   /**
-   * The content, unless the file still has the stamp given; then undefined.
+   * The content, or undefined if the file still has the given stamp.
    *
    * @throws if there is no regular file at that path, it is too large, or it cannot be read.
    */
@@ -141,16 +141,16 @@ export interface FileReader {
 
 export interface ReadFile {
   readonly content: Uint8Array;
-  /** Differs whenever another file stands at the path or the file was written to, as far as the file system tells. */
+  /** Differs whenever another file is at the path or the file was written to, as far as the file system shows. */
   readonly stamp: string;
   /** When the file was last written to, in milliseconds since the Unix epoch. */
   readonly modifiedAt: number;
 }
 
-/** Several times the largest of published blocklists. */
+/** Several times the size of the largest published blocklists. */
 const MAX_WATCHED_OCTETS = 128 * 1024 * 1024;
 
-/** Reads from the disk. Stamp and content are those of one open file, even if links are swapped meanwhile. */
+/** Reads from the disk. Stamp and content belong to the same open file, even if links are swapped during the read. */
 export class DiskFileReader implements FileReader {
   async readIfNew(path: string, stamp: string | undefined): Promise<ReadFile | undefined> {
     const opened = await openRegularFile(path, MAX_WATCHED_OCTETS);
@@ -166,11 +166,11 @@ export class DiskFileReader implements FileReader {
   }
 }
 
-/** What a watch remembers of a file. */
+/** The state of a watched file. */
 class SeenFile {
-  /** Undefined if the next look has to read the content whatever the stamp. */
+  /** Undefined if the next check has to read the content whatever the stamp. */
   stamp: string | undefined = undefined;
   digest: string | undefined = undefined;
-  /** Why the last look failed. */
+  /** The error of the last check. */
   error: string | undefined = undefined;
 }

@@ -1,7 +1,7 @@
 /**
- * Modules of Node that must not be imported by name. The namespace that `import` makes reads every property of the module, and
- * some are getters that load a whole subsystem: with `node:http` comes an HTTP client of its own behind `WebSocket`, with
- * `node:crypto` all of Web Crypto. Together that is 12 MB of resident memory and 25 ms of start-up, for nothing that is used here.
+ * Modules of Node that must not be imported by name. The namespace object of `import` reads every property of the
+ * module, and some are getters that load a whole subsystem: `node:http` brings the HTTP client behind `WebSocket`,
+ * `node:crypto` all of Web Crypto. That costs memory and start-up time for code that is not used here.
  */
 
 /** `node:http` as a function, so that it is loaded when the first socket is opened. */

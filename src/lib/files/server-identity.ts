@@ -1,7 +1,7 @@
-/** Who a server is towards TLS clients: what its certificate files held when they were read last. */
+/** The identity of a server towards TLS clients: the contents of its certificate files at the last read. */
 import type { SecureContext, SecureContextOptions } from "node:tls";
 
-/** What a server asks of its clients' certificates, in the words of Corefiles (src/plugins/tls/README.md). */
+/** The server's policy for client certificates, in the words of Corefiles (src/plugins/tls/README.md). */
 export type ClientAuthentication =
   | "nocert"
   | "request"
@@ -9,28 +9,28 @@ export type ClientAuthentication =
   | "verify_if_given"
   | "require_and_verify";
 
-/** One state of the files. It does not change: other contents are another identity. */
+/** One state of the files. Immutable: new contents are a new identity. */
 export interface ServerIdentity {
-  /** Certificate chain, key, and the authorities that clients' certificates are checked against. */
+  /** Certificate chain, key, and the authorities for client certificates. */
   readonly context: SecureContextOptions;
   readonly clientAuthentication: ClientAuthentication;
-  /** Alternative names, one of which the certificate of each client has to have. */
+  /** Alternative names; each client certificate must have one of them. */
   readonly allowedNames?: readonly string[] | undefined;
-  /** Takes the secrets of sessions, a line each, for who decrypts what was recorded. */
+  /** Receives the session secrets, a line each, for decrypting captured traffic. */
   readonly keyLog: ((line: Uint8Array) => void) | undefined;
   /**
-   * What a client gets that says which name it wants (SNI, RFC 6066 section 3); the connection of one that gets nothing ends. Without this
-   * all clients get {@link context}, as do those that say none.
+   * Selects the certificate for a server name (SNI, RFC 6066 section 3); the connection ends without one. Without
+   * this function all clients get {@link context}, as do clients that send no name.
    */
   readonly select?: ((serverName: string) => SecureContext | undefined) | undefined;
 }
 
-/** Where a listener finds the identity in force: it asks anew for each connection, or is told when it changes. */
+/** Holds the identity in force: a listener reads it for each connection, or registers for changes. */
 export class IdentityHolder {
   readonly #followers = new Set<() => void>();
   #current: ServerIdentity | undefined;
 
-  /** `undefined` before there is a certificate: connections end meanwhile. */
+  /** `undefined` before there is a certificate: connections are closed until then. */
   get current(): ServerIdentity | undefined {
     return this.#current;
   }
@@ -40,7 +40,7 @@ export class IdentityHolder {
     for (const follower of this.#followers) follower();
   }
 
-  /** @returns what ends it */
+  /** @returns a function that ends it */
   onChange(follower: () => void): () => void {
     this.#followers.add(follower);
     return () => void this.#followers.delete(follower);

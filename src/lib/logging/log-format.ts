@@ -1,4 +1,7 @@
-/** How a line of the process log looks: text for people, or an object in JSON for programs (docs/spec/coredns-behaviour.md#process-log). */
+/**
+ * The format of a line of the process log: text for people, or a JSON object for programs
+ * (docs/spec/coredns-behaviour.md#process-log).
+ */
 
 /** The levels of the process log, least urgent first. */
 export type LogLevel = "debug" | "info" | "warning" | "error" | "fatal";
@@ -9,13 +12,13 @@ export type LogFormatName = (typeof LOG_FORMATS)[number];
 /** Values of a line beside its message. */
 export type LogFields = Readonly<Record<string, string | number | boolean | null>>;
 
-/** What a line says. */
+/** The contents of a line. */
 export interface LogEntry {
   readonly level: LogLevel;
   readonly message: string;
-  /** What spoke: `plugin/reload: `, or nothing for the program itself. */
+  /** The source: `plugin/reload: `, or nothing for the program itself. */
   readonly prefix?: string;
-  /** Left out of a text, which has them in its message. */
+  /** Omitted in text format, where the message contains them. */
   readonly fields?: LogFields;
 }
 
@@ -34,7 +37,7 @@ export const TEXT_FORMAT: LogFormat = {
 };
 
 /**
- * One object a line: `time`, `level`, `msg`, and `plugin` where a plugin speaks.
+ * One object per line: `time`, `level`, `msg`, and `plugin` for lines of a plugin.
  * @param wallTime milliseconds since the Unix epoch
  */
 export function jsonFormat(wallTime: () => number): LogFormat {
@@ -60,7 +63,10 @@ export function logFormat(name: LogFormatName, wallTime: () => number): LogForma
   return name === "json" ? jsonFormat(wallTime) : TEXT_FORMAT;
 }
 
-/** An object as one line that a terminal and a reader of lines can take: what JSON leaves as it is, but the log escapes in words of its own, is `\uHHHH`. */
+/**
+ * An object as one line that is safe for terminals and line readers: characters that JSON leaves as they are, and
+ * that the text format escapes, become `\\uHHHH`.
+ */
 export function toJsonLine(value: unknown): string {
   return JSON.stringify(value).replaceAll(UNSAFE, escapeCharacter);
 }
@@ -82,7 +88,7 @@ const LEVEL_NAME: Readonly<Record<LogLevel, string>> = {
 };
 
 const PLUGIN_PREFIX = /^plugin\/([^:]+): (.*)$/s;
-/** As `escapeControls` has them, without those that JSON escapes itself. */
+/** The characters that `escapeControls` escapes, without those that JSON escapes itself. */
 const UNSAFE = /[\u007f-\u009f\p{Bidi_Control}\u2028\u2029]/gu;
 
 function escapeCharacter(character: string): string {

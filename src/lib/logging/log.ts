@@ -3,21 +3,21 @@ import { type LogFields, type LogFormat, type LogLevel, TEXT_FORMAT } from "./lo
 
 export type { LogFields, LogLevel } from "./log-format.ts";
 
-/** Where a part of the program reports to people. A message is one line without its end. */
+/** Receives the reports of a part of the program. A message is one line without its end. */
 export interface Logger {
-  /** Whether debug lines are printed: ask first when the message costs something to make. */
+  /** Whether debug lines are printed: check it before building an expensive message. */
   readonly debugEnabled: boolean;
   debug(message: string): void;
   info(message: string): void;
   warning(message: string): void;
   error(message: string): void;
-  /** Whether lines have fields beside their message (`-log-format json`): ask first when the fields cost something to make. */
+  /** Whether lines have fields beside their message (`-log-format json`): check it before building expensive fields. */
   readonly takesFields: boolean;
   /** {@link info} with fields beside the message. A text has only the message. */
   infoWith(message: string, fields: LogFields): void;
-  /** A line without level and prefix; where lines are objects, it is the message of one. */
+  /** A line without level and prefix; in JSON it is the message of an object. */
   plain(line: string): void;
-  /** A finished object in JSON on one line, which every format has as it is. */
+  /** A finished JSON object on one line, printed as is in every format. */
   object(line: string): void;
   /** A logger that puts `<prefix>: ` before each message: `child("plugin/reload")`. Prefixes add up. */
   child(prefix: string): Logger;
@@ -28,11 +28,11 @@ export interface LineWriter {
   writeLine(line: string): void;
 }
 
-/** The least urgent level that is printed. Nobody can have fatal errors left out. */
+/** The least urgent level that is printed. Fatal errors are always printed. */
 export const SETTABLE_LEVELS = ["debug", "info", "warning", "error"] as const;
 export type SettableLevel = (typeof SETTABLE_LEVELS)[number];
 
-/** Where the level of the process log can be seen and set. */
+/** The level of the process log, to read and set. */
 export interface LevelSetting {
   level: SettableLevel;
 }
@@ -92,7 +92,7 @@ export class ProcessLog implements Logger, LineWriter, LevelSetting {
     this.plainLines([line]);
   }
 
-  /** Lines that belong together: where lines are objects, they are the message of one. */
+  /** Consecutive lines; in JSON they are the message of one object. */
   plainLines(lines: readonly string[]): void {
     for (const line of this.format.plain(lines)) this.#writer.writeLine(line);
   }
@@ -105,19 +105,19 @@ export class ProcessLog implements Logger, LineWriter, LevelSetting {
     return new PrefixedLog(this, `${prefix}: `);
   }
 
-  /** @param prefix what spoke, with a colon and a space */
+  /** @param prefix the source, with a colon and a space */
   write(level: LogLevel, message: string, prefix = "", fields?: LogFields): void {
     if (URGENCY[level] < URGENCY[this.level]) return;
     this.#writer.writeLine(this.format.line({ level, message, prefix, ...(fields && { fields }) }));
   }
 
-  /** A line that was formatted elsewhere: by the log of another thread. */
+  /** A line that the log of another thread has formatted. */
   writeLine(line: string): void {
     this.#writer.writeLine(line);
   }
 }
 
-/** Keeps the lines of the process log for a test to read. Debug lines are on unless the test switches them off. */
+/** Keeps the lines of the process log for a test. Debug lines are on unless the test switches them off. */
 export class MemoryLog extends ProcessLog {
   /** Each line as it would have been printed, without its end. */
   readonly lines: string[];
@@ -133,29 +133,29 @@ const URGENCY: Readonly<Record<LogLevel, number>> = { debug: 0, info: 1, warning
 
 /** What a {@link LogWriter} writes to: `process.stdout`, any `Writable`, or a test's own. */
 export interface LogSink {
-  /** Calls back once the text is handed on, or with the error that prevented it. */
+  /** Calls back once the text is passed on, or with the error that prevented it. */
   write(text: string, callback: (error?: Error | null) => void): unknown;
   on?(event: "error", listener: (error: Error) => void): unknown;
 }
 
 export interface LogWriterOptions {
-  /** How many lines may wait for the sink. Default 65,536. */
+  /** Lines that may wait for the sink. Default 65,536. */
   readonly maxLines?: number;
   /** How many characters, in all lines together, may wait for the sink. Default 16 Mi. */
   readonly maxCharacters?: number;
-  /** Writes past the sink, for {@link LogWriter.flushSync}: usually {@link writeAllSync} on the same descriptor. */
+  /** Writes around the sink, for {@link LogWriter.flushSync}: usually {@link writeAllSync} on the same descriptor. */
   readonly writeSync?: (text: string) => void;
-  /** How the line about lost lines looks: as those of the log. Text unless given. */
+  /** The format of the line about lost lines: the same as the log's. Text unless given. */
   readonly format?: LogFormat;
 }
 
 /**
- * The one queue between the program and the reader of its log.
+ * The only queue between the program and the reader of its log.
  *
- * Lines of one turn of the event loop leave in one write. When the sink does not take them (a pipe nobody reads),
- * up to the bounds wait; further lines are dropped and counted, and one line says how many once it takes them again.
- * A sink that fails does the same. Control characters inside a line are escaped, so that no octet of a DNS name
- * can end a line or drive a terminal.
+ * The lines of one event-loop turn are written together. If the sink does not take them (a pipe without a reader),
+ * lines wait up to the bounds; further lines are dropped and counted, and one line reports their number once the sink
+ * accepts writes again. The same happens when the sink fails. Control characters inside a line are escaped, so that
+ * no octet of a DNS name can end a line or control a terminal.
  */
 export class LogWriter implements LineWriter {
   readonly #sink: LogSink;
@@ -181,11 +181,11 @@ export class LogWriter implements LineWriter {
     this.#maxCharacters = options.maxCharacters ?? 16 * 1024 * 1024;
     this.#writeSync = options.writeSync;
     this.#format = options.format ?? TEXT_FORMAT;
-    // The callback of each write says the same; unheard, the event would end the process.
+    // The callback of each write gets the same error; without a listener the event would end the process.
     sink.on?.("error", () => undefined);
   }
 
-  /** How many lines were lost since the start. */
+  /** Lines lost since the start. */
   get dropped(): number {
     return this.#dropped;
   }
@@ -204,7 +204,7 @@ export class LogWriter implements LineWriter {
     setImmediate(this.#flushScheduled);
   }
 
-  /** Resolves when every line written so far has left, or is lost. Waits for as long as the sink does. */
+  /** Resolves when every line written so far is out or lost. Waits as long as the sink does. */
   flush(): Promise<void> {
     if (!this.#inFlight) this.#send();
     const until = this.#accepted;
@@ -213,9 +213,9 @@ export class LogWriter implements LineWriter {
   }
 
   /**
-   * Writes what waits before it returns, for the last words of a process. Lines that the sink already holds
-   * are the sink's. Does nothing without the option `writeSync`. Where that throws (nobody reads any more, or the disk is full), the lines
-   * are lost: a process that ends has more to say elsewhere.
+   * Writes the waiting lines before it returns, for the last lines of a process. Lines that the sink already holds
+   * are left to it. Does nothing without the option `writeSync`. If that throws (the reader is gone, or the disk is
+   * full), the lines are lost, so that the process can still end in order.
    */
   flushSync(): void {
     if (this.#writeSync === undefined) return;
@@ -268,7 +268,7 @@ export class LogWriter implements LineWriter {
       this.#inFlightLines = 0;
       this.#inFlightCharacters = 0;
       if (error) {
-        // The report of earlier losses is among the lost lines, and is itself no loss.
+        // The report of earlier losses is among the lost lines, and does not count as a loss.
         this.#dropped += unreported > 0 ? lines - 1 : lines;
         this.#unreported += unreported > 0 ? lines - 1 + unreported : lines;
       }
@@ -317,8 +317,9 @@ export function writeAllSync(fd: number, text: string, patienceMs = 1000): void 
 }
 
 /**
- * Makes a text safe to be part of one line: control characters, those that turn the direction of writing, and the Unicode line separators become
- * `\n`, `\r`, `\t`, `\xHH` or `\uHHHH`. Backslashes stay as they are.
+ * Makes a text safe as part of one line: control characters, bidirectional controls and the Unicode line separators
+ * become `\
+ * `, `\\r`, `\\t`, `\\xHH` or `\\uHHHH`. Backslashes stay as they are.
  */
 export function escapeControls(text: string): string {
   return CONTROL.test(text) ? text.replaceAll(EVERY_CONTROL, escapeCharacter) : text;

@@ -1,7 +1,7 @@
-/** Errors that may come by the thousand, told now and then: a network that takes nothing has each reply fail. */
+/** Limits the logging of frequent errors: on a broken network every reply fails. */
 import type { Clock } from "../time/clock.ts";
 
-/** Milliseconds in which one is told. */
+/** Milliseconds between two lines. */
 const INTERVAL = 10_000;
 
 export class RareErrors {
@@ -15,7 +15,7 @@ export class RareErrors {
     this.#tell = tell;
   }
 
-  /** Tells the first one at once, and then one in ten seconds, with how many there were meanwhile. */
+  /** Reports the first error at once, then one every ten seconds, with the number of errors in between. */
   note(error: Error): void {
     const now = this.#clock.turnTime();
     if (now - this.#toldAt < INTERVAL) {

@@ -7,10 +7,10 @@ export interface CellRange {
 }
 
 /**
- * Where the numbers of all series live: a few large Float64Arrays, so that an increment is one store.
+ * The numbers of all series: a few large Float64Arrays, so that an increment is one store.
  *
- * This is the seam for worker threads: chunks may become SharedArrayBuffers with one row a thread, allocated at
- * the same places in each, and a reader sums the rows. Whoever holds a {@link CellRange} need not know.
+ * This is the seam for worker threads: chunks may become SharedArrayBuffers with one row per thread, allocated at the
+ * same places in each, and a reader sums the rows. Users of a {@link CellRange} need not change.
  */
 export class MetricCells {
   #chunk = new Float64Array(0);
@@ -30,7 +30,7 @@ export class MetricCells {
     return range;
   }
 
-  /** Takes a range back. Nobody may write to it any more. */
+  /** Frees a range. It must not be written any more. */
   free(range: CellRange): void {
     range.values.fill(0, range.offset, range.offset + range.length);
     const freed = this.#free.get(range.length);

@@ -2,13 +2,13 @@
 import type { MetricCells } from "./metric-cells.ts";
 import { CounterSlot, GaugeSlot, HistogramSlot, type MetricSlot } from "./metric-slots.ts";
 
-/** Seconds, 0.25 ms doubling up to 8.192 s: what durations are measured in (docs/spec/coredns-behaviour.md#metrics). */
+/** Buckets for durations in seconds: 0.25 ms doubling up to 8.192 s (docs/spec/coredns-behaviour.md#metrics). */
 export const DURATION_BUCKETS: readonly number[] = Array.from(
   { length: 16 },
   (_, power) => 0.00025 * 2 ** power,
 );
 
-/** Seconds, for durations of which there are many series (docs/spec/coredns-behaviour.md#metrics). */
+/** Seconds, for durations with many series (docs/spec/coredns-behaviour.md#metrics). */
 export const SLIM_DURATION_BUCKETS: readonly number[] = [0.00025, 0.0025, 0.025, 0.25, 2.5];
 
 /** Octets of a request or a response (src/plugins/prometheus/README.md). */
@@ -27,20 +27,21 @@ export interface MetricDefinition {
 
 export interface GaugeDefinition extends MetricDefinition {
   /**
-   * What becomes of the values of several threads in one exposition (`multisocket`): `sum` for what each thread has for itself, `max`
-   * for what is the same in all of them. Default `max`. Counters and histograms are always summed.
+   * How values of several threads are combined in one exposition (`multisocket`): `sum` for values that each thread
+   * has for itself, `max` for values that are equal in all of them. Default `max`. Counters and histograms are always
+   * summed.
    */
   readonly acrossThreads?: "sum" | "max";
 }
 
 export interface HistogramDefinition extends MetricDefinition {
-  /** Upper bounds, rising, finite: the bucket for all that is larger comes by itself. */
+  /** Upper bounds, rising, finite: the last bucket, without a bound, is implied. */
   readonly buckets: readonly number[];
 }
 
 export type MetricType = "counter" | "gauge" | "histogram";
 
-/** A metric that cannot exist, or not beside the one that has its name already. */
+/** An invalid metric, or one that conflicts with another of the same name. */
 export class MetricDefinitionError extends Error {
   /** The name of the metric. */
   readonly metric: string;
@@ -85,10 +86,10 @@ export abstract class MetricFamily<Slot extends MetricSlot> {
   /**
    * The slot of one series, made at the first call. Resolve it at set-up and keep it; the lookup is not free.
    *
-   * Past the bound on series every new one gets the same slot, which stands in the exposition with `overflow`
-   * as the value of each label, and `portolan_metrics_refused_series_total` counts the calls.
+   * Beyond the bound on series all new ones share one slot, which has `overflow` as the value of each label, and
+   * `portolan_metrics_refused_series_total` counts the calls.
    *
-   * @throws MetricDefinitionError if the number of values is not that of the labels.
+   * @throws MetricDefinitionError if the number of values differs from the number of labels.
    */
   slot(...labelValues: readonly string[]): Slot {
     const key = this.#key(labelValues);
@@ -100,7 +101,7 @@ export abstract class MetricFamily<Slot extends MetricSlot> {
     return slot;
   }
 
-  /** Ends one series; false if there is none. Whoever still holds its slot writes where nobody reads. */
+  /** Ends one series; false if it does not exist. Its slot may still be written, without effect. */
   remove(...labelValues: readonly string[]): boolean {
     const key = this.#key(labelValues);
     const series = this.#series.get(key);
@@ -121,7 +122,7 @@ export abstract class MetricFamily<Slot extends MetricSlot> {
   /** What an exposition shows. */
   *series(): Iterable<Series<Slot>> {
     yield* this.#series.values();
-    // The sum of what did not fit keeps a total right; the last gauge of many strangers says nothing.
+    // The sum of overflowing series keeps a total right; a gauge of mixed series would be meaningless.
     if (this.#overflow !== undefined && this.type !== "gauge") yield this.#overflow;
   }
 
@@ -145,7 +146,7 @@ export abstract class MetricFamily<Slot extends MetricSlot> {
     }
     if (labelValues.length === 1) return labelValues[0] ?? "";
     let key = "";
-    // With its length before it, no value can look like the end of another.
+    // With its length in front, no value can be confused with another.
     for (const value of labelValues) key += `${value.length}:${value}`;
     return key;
   }
@@ -186,7 +187,7 @@ export class HistogramFamily extends MetricFamily<HistogramSlot> {
   }
 
   protected override createSlot(cells: MetricCells): HistogramSlot {
-    // One cell a bucket, one for what is above the last bound, one for the sum.
+    // One cell for each bucket, one for values above the last bound, one for the sum.
     return new HistogramSlot(cells.allocate(this.#bounds.length + 2), this.#bounds);
   }
 }

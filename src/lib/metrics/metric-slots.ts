@@ -13,12 +13,12 @@ export abstract class MetricSlot {
     this.#length = cells.length;
   }
 
-  /** A copy of all of them. */
+  /** A copy of the numbers. */
   numbers(): Float64Array {
     return this.values.slice(this.offset, this.offset + this.#length);
   }
 
-  /** For the family alone: parts the slot from its cells, which are handed back; the slot keeps counting on its own. */
+  /** For the family only: detaches the slot from its cells, which are returned; the slot keeps counting on its own. */
   detach(): CellRange {
     const cells = { values: this.values, offset: this.offset, length: this.#length };
     this.values = this.values.slice(this.offset, this.offset + this.#length);
@@ -58,9 +58,9 @@ export class GaugeSlot extends MetricSlot {
   }
 }
 
-/** One of the values of a bucket, and where more is known about it. */
+/** One value of a bucket, with its trace. */
 export interface Exemplar {
-  /** 128 characters at the most, with those of the name of the label. */
+  /** At most 128 characters, including the label's name. */
   readonly traceId: string;
   readonly value: number;
   /** Seconds since 1970. */
@@ -76,7 +76,7 @@ export class HistogramSlot extends MetricSlot {
     this.#bounds = bounds;
   }
 
-  /** Counts a value, `count` times. NaN is left out, as it would make the sum NaN for good. */
+  /** Counts a value, `count` times. NaN is ignored, as it would make the sum NaN permanently. */
   observe(value: number, count = 1): void {
     if (Number.isNaN(value)) return;
     const at = this.offset + this.#bucketOf(value);
@@ -85,13 +85,13 @@ export class HistogramSlot extends MetricSlot {
     this.values[sum] = (this.values[sum] ?? 0) + value * count;
   }
 
-  /** Makes that the example of its bucket. It counts for nothing: {@link observe} counts. */
+  /** Sets the exemplar of the value's bucket. {@link observe} does the counting. */
   exemplify(exemplar: Exemplar): void {
     this.#exemplars ??= new Array<Exemplar | undefined>(this.#bounds.length + 1).fill(undefined);
     this.#exemplars[this.#bucketOf(exemplar.value)] = exemplar;
   }
 
-  /** One for each bucket at the most; `undefined` where there has never been one. */
+  /** At most one for each bucket; `undefined` if there never was one. */
   get exemplars(): readonly (Exemplar | undefined)[] | undefined {
     return this.#exemplars === undefined ? undefined : [...this.#exemplars];
   }
@@ -104,7 +104,7 @@ export class HistogramSlot extends MetricSlot {
     return this.cumulativeCount(this.#bounds.length);
   }
 
-  /** How many values were at most as large as the bound of that bucket; the last bucket has no bound. */
+  /** The number of values up to the bound of that bucket; the last bucket has no bound. */
   cumulativeCount(bucket: number): number {
     let count = 0;
     for (let index = 0; index <= bucket; index++) count += this.values[this.offset + index] ?? 0;

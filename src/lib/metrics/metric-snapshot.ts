@@ -1,4 +1,4 @@
-/** The numbers of metric families at one moment, in a form that can be sent to another thread, and their merging. */
+/** The numbers of metric families at one time, in a form that can be sent to another thread, and their merging. */
 import type { AnyMetricFamily, MetricType } from "./metric-families.ts";
 import { type Exemplar, HistogramSlot } from "./metric-slots.ts";
 
@@ -7,18 +7,18 @@ export interface MetricSnapshot {
   readonly help: string;
   readonly type: MetricType;
   readonly labels: readonly string[];
-  /** Upper bounds, of a histogram only; the bucket for what is larger is not named. */
+  /** Upper bounds, of a histogram only; the last bucket, without a bound, is not listed. */
   readonly buckets: readonly number[];
-  /** How values of several threads become one. */
+  /** How values of several threads are combined. */
   readonly acrossThreads: "sum" | "max";
   readonly series: readonly SeriesSnapshot[];
 }
 
 export interface SeriesSnapshot {
   readonly labelValues: readonly string[];
-  /** One number; of a histogram the count of each bucket, not cumulative, then the sum. */
+  /** One number; for a histogram the count of each bucket, not cumulative, then the sum. */
   readonly numbers: Float64Array;
-  /** Of a histogram: one for each bucket at the most. */
+  /** Of a histogram: at most one for each bucket. */
   readonly exemplars?: readonly (Exemplar | undefined)[] | undefined;
 }
 
@@ -41,8 +41,8 @@ export function snapshotOf(family: AnyMetricFamily): MetricSnapshot {
 }
 
 /**
- * Makes one list of families out of those of several threads. Series of the same name and labels become one. A family that is
- * not what the first of its name is (another type, other labels or buckets) is left out.
+ * Merges the families of several threads into one list. Series of the same name and labels become one. A family that
+ * differs from the first of its name (in type, labels or buckets) is left out.
  */
 export function mergeSnapshots(lists: readonly (readonly MetricSnapshot[])[]): MetricSnapshot[] {
   const merged = new Map<string, MergedFamily>();
@@ -56,7 +56,7 @@ export function mergeSnapshots(lists: readonly (readonly MetricSnapshot[])[]): M
   return Array.from(merged.values(), (family) => family.snapshot());
 }
 
-/** What goes on counting for a thread that has ended: a gauge says how things are, and its thread is no more. */
+/** The numbers that remain of a thread that has ended: its gauges describe a state that is gone. */
 export function withoutGauges(list: readonly MetricSnapshot[]): MetricSnapshot[] {
   return list.filter(({ type }) => type !== "gauge");
 }
@@ -90,7 +90,7 @@ class MergedFamily {
       const key = JSON.stringify(labelValues);
       const known = this.#series.get(key);
       if (known === undefined) {
-        // A copy: the lists belong to others.
+        // A copy: the lists belong to the caller.
         this.#series.set(key, {
           labelValues,
           numbers: numbers.slice(),
@@ -108,7 +108,7 @@ class MergedFamily {
   }
 }
 
-/** Of each bucket the latest example. */
+/** The latest exemplar of each bucket. */
 function latest(
   some: readonly (Exemplar | undefined)[] = [],
   others: readonly (Exemplar | undefined)[],

@@ -5,11 +5,11 @@ import { ProcessMetrics } from "./process-metrics.ts";
 /** `prometheus`: text format 0.0.4; `openmetrics`: OpenMetrics text format 1.0.0. */
 export type ExpositionFormat = "prometheus" | "openmetrics";
 
-/** What a scrape is answered with. */
+/** The answer to a scrape. */
 export interface Exposition {
   readonly contentType: string;
   readonly body: string;
-  /** What went wrong meanwhile, and cost a part of the body only. */
+  /** Errors that cost only a part of the body. */
   readonly errors: readonly unknown[];
 }
 
@@ -17,14 +17,14 @@ const CONTENT_TYPES: Readonly<Record<ExpositionFormat, string>> = {
   prometheus: "text/plain; version=0.0.4; charset=utf-8",
   openmetrics: "application/openmetrics-text; version=1.0.0; charset=utf-8",
 };
-/** Characters that are printed in a turn of the event loop. */
+/** Characters printed in one turn of the event loop. */
 const PRINTED_IN_TURN = 4096;
 
-/** Prints families, behind those of the process and of Node.js. */
+/** Prints families, after those of the process and of Node.js. */
 export class MetricsExposition {
   readonly #hasProcessMetrics: boolean;
   #processMetrics: ProcessMetrics | undefined;
-  /** All families that were ever shown, without their series, in the order in which they came. */
+  /** All families that were ever shown, without their series, in order of appearance. */
   readonly #known = new Map<string, MetricSnapshot>();
   readonly #refused = new Set<string>();
 
@@ -45,7 +45,7 @@ export class MetricsExposition {
     for (const [name, family] of shown) {
       if (!this.#known.has(name)) this.#known.set(name, { ...family, series: [] });
     }
-    // A family of a thread that is gone stays, without series.
+    // The family of a thread that has ended stays, without series.
     const all = Array.from(this.#known, ([name, family]) => shown.get(name) ?? family);
     return { contentType: CONTENT_TYPES[format], body: await print(all, format), errors };
   }
@@ -57,7 +57,7 @@ export class MetricsExposition {
   }
 }
 
-/** In portions, a turn of the event loop for each. */
+/** In portions, one in each turn of the event loop. */
 async function print(families: readonly MetricSnapshot[], format: ExpositionFormat): Promise<string> {
   const texts: string[] = [];
   let printed = 0;
@@ -74,7 +74,7 @@ async function print(families: readonly MetricSnapshot[], format: ExpositionForm
 
 function printFamily(family: MetricSnapshot, format: ExpositionFormat): string {
   const { type, help, labels, series } = family;
-  // OpenMetrics names the family of a counter without the suffix that each of its series has.
+  // OpenMetrics names the family of a counter without the suffix of its series.
   const isNamedShort = format === "openmetrics" && type === "counter";
   const name = isNamedShort ? family.name.replace(/_total$/, "") : family.name;
   const lines = [`# HELP ${name} ${escaped(help)}`, `# TYPE ${name} ${type}`];
@@ -100,7 +100,7 @@ function pushHistogram(
   for (const [at, bound] of [...buckets, Number.POSITIVE_INFINITY].entries()) {
     count += numbers[at] ?? 0;
     const line = `${name}_bucket${braced([...pairs, `le="${numberText(bound)}"`])} ${count}`;
-    // The other format has no place for an example.
+    // The other format has no exemplars.
     const example = format === "openmetrics" ? exemplars?.[at] : undefined;
     if (example === undefined) lines.push(line);
     else {

@@ -1,4 +1,4 @@
-/** The families of one process, and how they are read. */
+/** The families of one process, and their exposition. */
 
 import { MetricCells } from "./metric-cells.ts";
 import type { FamilySettings } from "./metric-families.ts";
@@ -18,13 +18,13 @@ import { type MetricSnapshot, mergeSnapshots, snapshotOf } from "./metric-snapsh
 import { type Exposition, type ExpositionFormat, MetricsExposition } from "./metrics-exposition.ts";
 
 export interface MetricsRegistryOptions {
-  /** How many series one family may have before further ones share a single slot. Default 10,000. */
+  /** Series of one family; further series share a single slot. Default 10,000. */
   readonly maxSlotsPerFamily?: number;
   /** Whether {@link MetricsRegistry.expose} adds the metrics of the process and of Node.js. Default true. */
   readonly processMetrics?: boolean;
 }
 
-/** Series that are counted elsewhere, as they are now: one list for each place. */
+/** Reads series that are counted elsewhere: one list for each place. */
 export type MetricSource = () => Promise<readonly (readonly MetricSnapshot[])[]>;
 
 /** All metrics of one server process. */
@@ -73,7 +73,7 @@ export class MetricsRegistry {
   }
 
   /**
-   * Has `callback` called before each exposition, to set what nobody counts as it happens.
+   * Calls `callback` before each exposition, to set values that are not counted as they happen.
    *
    * @returns a function that ends it.
    */
@@ -86,8 +86,8 @@ export class MetricsRegistry {
   }
 
   /**
-   * Adds series from elsewhere to each exposition: what the registries of other threads count. They are merged with the families of
-   * this one by name and labels.
+   * Adds series of other threads' registries to each exposition. They are merged with the families of this one by
+   * name and labels.
    *
    * @returns a function that ends it.
    */
@@ -99,12 +99,12 @@ export class MetricsRegistry {
     };
   }
 
-  /** All families, in the order of their making. */
+  /** All families, in the order of their creation. */
   families(): Iterable<AnyMetricFamily> {
     return this.#families.values();
   }
 
-  /** The families of this registry alone, as they are now. `onError` takes what a collector throws. */
+  /** The families of this registry alone. `onError` gets the errors of collectors. */
   snapshot(onError: (error: unknown) => void = () => undefined): MetricSnapshot[] {
     for (const { callback } of [...this.#collectors]) {
       try {
@@ -117,8 +117,8 @@ export class MetricsRegistry {
   }
 
   /**
-   * Everything in the text format of Prometheus (default) or of OpenMetrics. A collector or a source that throws costs its
-   * own freshness only; what it threw is in `errors`.
+   * Everything in the text format of Prometheus (default) or of OpenMetrics. A collector or a source that throws
+   * costs only its own update; its error is in `errors`.
    */
   async expose(format: ExpositionFormat = "prometheus"): Promise<Exposition> {
     const errors: unknown[] = [];

@@ -1,10 +1,10 @@
-/** The metrics of the process and of Node.js, with the names and help texts under which Prometheus clients show them. */
+/** The metrics of the process and of Node.js, with the names and help texts of Prometheus clients. */
 import { readdirSync, readFileSync } from "node:fs";
 import { constants, monitorEventLoopDelay, PerformanceObserver } from "node:perf_hooks";
 import { getHeapSpaceStatistics } from "node:v8";
 import type { MetricSnapshot } from "./metric-snapshot.ts";
 
-/** Milliseconds between two looks at the event loop. */
+/** Milliseconds between two samples of the event loop. */
 const RESOLUTION = 10;
 /** Seconds. */
 const GC_BUCKETS = [0.001, 0.01, 0.1, 1, 2, 5];
@@ -19,15 +19,18 @@ const NANOSECONDS = 1e9;
 /** A value with its labels. */
 type Sample = readonly [value: number, ...labels: string[]];
 
-/** Counts from its making on: the server makes it for the first scrape, so a server without scrapes does without it. */
+/**
+ * Counts from its creation on: the server makes it at the first scrape, so a server without scrapes does not pay for
+ * it.
+ */
 export class ProcessMetrics {
   readonly #delays = monitorEventLoopDelay({ resolution: RESOLUTION });
   readonly #collections = new Map<string, Float64Array>();
   readonly #started = Math.round(Date.now() / 1000 - process.uptime());
   readonly #maxFiles = maxOpenFiles();
-  /** Seconds that the event loop took for a turn at the last scrape. */
+  /** Duration in seconds of an event-loop turn at the last scrape. */
   #lag = 0;
-  /** The last values that the system gave: where no more files can be opened, it gives none. */
+  /** The last values from the system: it gives none once no more files can be opened. */
   #memory: ReadonlyMap<string, number> = new Map();
   #openFiles: number | undefined;
 
@@ -38,7 +41,7 @@ export class ProcessMetrics {
     }).observe({ entryTypes: ["gc"] });
   }
 
-  /** All of them, as they are now. */
+  /** The current values of all metrics. */
   read(): MetricSnapshot[] {
     return [...this.#ofProcess(), ...this.#ofEventLoop(), ...ofHeap(), ofNode(), this.#ofCollections()];
   }
@@ -71,7 +74,7 @@ export class ProcessMetrics {
 
   #ofEventLoop(): MetricSnapshot[] {
     const start = performance.now();
-    // Its result shows with the next scrape.
+    // The result shows in the next scrape.
     setImmediate(() => {
       this.#lag = (performance.now() - start) / 1000;
     });
@@ -100,7 +103,7 @@ export class ProcessMetrics {
   #countCollection(entry: { readonly duration: number }): void {
     const kind = GC_KINDS.get(kindOf(entry));
     if (kind === undefined) return;
-    // As in a snapshot: a count for each bucket, one for what is longer, and the sum.
+    // As in a snapshot: a count for each bucket, one for longer collections, and the sum.
     const numbers = this.#collections.get(kind) ?? new Float64Array(GC_BUCKETS.length + 2);
     this.#collections.set(kind, numbers);
     const seconds = entry.duration / 1000;
@@ -185,7 +188,7 @@ function onLinux(family: MetricSnapshot): MetricSnapshot[] {
   return process.platform === "linux" ? [family] : [];
 }
 
-/** Octets by the names of proc(5). */
+/** Bytes by the names of proc(5). */
 function processMemory(): ReadonlyMap<string, number> {
   if (process.platform !== "linux") return new Map([["VmRSS", process.memoryUsage.rss()]]);
   const status = readFileSync("/proc/self/status", "latin1");
@@ -198,7 +201,7 @@ function processMemory(): ReadonlyMap<string, number> {
 }
 
 function openFiles(): number {
-  // Without the one through which the folder was read.
+  // Without the descriptor that reads the folder.
   return readdirSync("/proc/self/fd").length - 1;
 }
 
@@ -208,7 +211,7 @@ function maxOpenFiles(): number | undefined {
   return soft === "unlimited" ? Number.POSITIVE_INFINITY : (soft && Number(soft)) || undefined;
 }
 
-/** Of an entry for a collection. */
+/** The kind of a garbage-collection entry. */
 function kindOf(entry: object): unknown {
   const detail: unknown = "detail" in entry ? entry.detail : undefined;
   return typeof detail === "object" && detail !== null && "kind" in detail ? detail.kind : undefined;

@@ -2,8 +2,10 @@
 import { formatIpAddress, parseIpAddress } from "./ip-address.ts";
 
 /**
- * The names of a certificate, without their kinds: domain names, addresses of mail, URIs, and IP addresses in their usual form.
- * @param text `X509Certificate.subjectAltName`, such as `DNS:a.example, IP Address:192.0.2.1`; names with odd characters are in quotes
+ * The names of a certificate, without their kinds: domain names, mail addresses, URIs, and IP addresses in their
+ * usual form.
+ * @param text `X509Certificate.subjectAltName`, such as `DNS:a.example, IP Address:192.0.2.1`; unusual names are
+ * quoted
  */
 export function alternativeNames(text: string): string[] {
   const found: string[] = [];

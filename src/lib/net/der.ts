@@ -1,4 +1,4 @@
-/** DER (ITU-T X.690 section 10), as much of it as certificates and requests for them need. */
+/** DER (ITU-T X.690 section 10), limited to the needs of certificates and certificate requests. */
 
 export const Tag = {
   INTEGER: 0x02,
@@ -30,7 +30,7 @@ export function integer(octets: Uint8Array): Buffer {
   return tagged(Tag.INTEGER, octets);
 }
 
-/** @param octets of which all bits count */
+/** @param octets all bits count */
 export function bitString(octets: Uint8Array): Buffer {
   return tagged(Tag.BIT_STRING, Buffer.concat([Buffer.from([0]), octets]));
 }
@@ -46,13 +46,13 @@ export interface Element {
   readonly content: Buffer;
 }
 
-/** What was read is no DER, or holds something else than was looked for. */
+/** The input is not DER, or not the expected element. */
 export class DerError extends Error {
   override readonly name = "DerError";
 }
 
 /**
- * The elements that stand one behind the other in these octets.
+ * The consecutive elements in these octets.
  * @throws DerError
  */
 export function elementsOf(octets: Buffer): Element[] {

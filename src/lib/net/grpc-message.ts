@@ -1,4 +1,4 @@
-/** Messages of gRPC with a `coredns.dns.DnsPacket` in them: `message DnsPacket { bytes msg = 1; }`. */
+/** gRPC messages that contain a `coredns.dns.DnsPacket`: `message DnsPacket { bytes msg = 1; }`. */
 
 /** Flag and length in front of each message. */
 export const PREFIX_OCTETS = 5;
@@ -6,7 +6,7 @@ export const PREFIX_OCTETS = 5;
 export const MAX_PACKET = 65_539;
 const FIELD_1 = 0x0a;
 
-/** Why a message cannot be read. */
+/** The reason why a message cannot be read. */
 export class GrpcProblem {
   /** A status code of gRPC. */
   readonly status: number;
@@ -18,7 +18,7 @@ export class GrpcProblem {
   }
 }
 
-/** The codes that are spoken of here (gRPC, "Status codes and their use in gRPC"). */
+/** The status codes used here (gRPC, "Status codes and their use in gRPC"). */
 export const GrpcStatus = {
   OK: 0,
   CANCELLED: 1,
@@ -52,12 +52,12 @@ const STATUS_NAMES = [
   "Unauthenticated",
 ];
 
-/** As gRPC for Go spells it; `Code(99)` for one that has no name. */
+/** As gRPC for Go spells it; `Code(99)` for an unknown one. */
 export function statusName(status: number): string {
   return STATUS_NAMES[status] ?? `Code(${status})`;
 }
 
-/** `grpc-message`, in which percent signs stand for what does not fit into a header. */
+/** Decodes `grpc-message`, which percent-encodes characters that a header cannot contain. */
 export function textOfStatus(text: string | readonly string[] | undefined): string {
   const reason = String(text ?? "");
   try {
@@ -67,7 +67,7 @@ export function textOfStatus(text: string | readonly string[] | undefined): stri
   }
 }
 
-/** The other way: printable ASCII as it is, all else in percent signs. */
+/** Encodes `grpc-message`: printable ASCII as is, everything else percent-encoded. */
 export function statusText(text: string): string {
   return text.replace(/[^ -$&-~]/gu, (character) =>
     Buffer.from(character).toString("hex").replace(/../g, "%$&").toUpperCase(),
@@ -92,7 +92,7 @@ export function lengthOf(prefix: Uint8Array): number {
   return new DataView(prefix.buffer, prefix.byteOffset).getUint32(1);
 }
 
-/** Of fields that are there twice the last counts, and unknown ones are passed over (Protocol Buffers, "Encoding"). */
+/** The last of repeated fields counts, and unknown fields are skipped (Protocol Buffers, "Encoding"). */
 function readFields(octets: Uint8Array): Uint8Array | GrpcProblem {
   let message: Uint8Array = NO_OCTETS;
   let at = 0;

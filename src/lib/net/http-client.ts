@@ -1,4 +1,4 @@
-/** What the clients of HTTP APIs have in common: the way out, through a proxy where one is named, and bounds for what comes back. */
+/** Shared by the clients of HTTP APIs: the dispatcher, with a proxy if one is configured, and bounds on responses. */
 import type { Dispatcher } from "undici";
 
 /** PEM. */
@@ -11,7 +11,7 @@ export interface TlsOptions {
 }
 
 export interface ConnectOptions {
-  /** Where `HTTPS_PROXY` and its like stand. */
+  /** The environment, with `HTTPS_PROXY` and related variables. */
   readonly environment: Readonly<Record<string, string | undefined>>;
   readonly tls?: TlsOptions | undefined;
   /** A Unix socket that all requests go to. */
@@ -37,7 +37,7 @@ function proxiesOf(environment: ConnectOptions["environment"]) {
   return { httpProxy: value("HTTP_PROXY"), httpsProxy: value("HTTPS_PROXY"), noProxy: value("NO_PROXY") };
 }
 
-/** @throws RangeError where there is more than `maxOctets` */
+/** @throws RangeError above `maxOctets` */
 export async function readBoundedBody(body: AsyncIterable<Uint8Array>, maxOctets: number): Promise<string> {
   const chunks: Uint8Array[] = [];
   let octets = 0;
@@ -49,19 +49,19 @@ export async function readBoundedBody(body: AsyncIterable<Uint8Array>, maxOctets
   return Buffer.concat(chunks).toString("utf8");
 }
 
-/** Milliseconds. A date (RFC 9110 section 10.2.3) is skipped. */
+/** Milliseconds. A date (RFC 9110 section 10.2.3) is ignored. */
 export function retryAfterOf(value: string | undefined): number {
   return value !== undefined && /^\d{1,6}$/.test(value) ? Number(value) * 1_000 : 0;
 }
 
-/** One line, not too long. Node has an error without message for a host with several addresses, none of which can be reached. */
+/** One line of limited length. Node's error is empty for a host with several addresses if all are unreachable. */
 export function reasonOf(error: unknown): string {
   if (error instanceof AggregateError && error.errors.length > 0) return reasonOf(error.errors[0]);
   if (!(error instanceof Error)) return String(error);
   return oneLine(error.message === "" ? error.name : error.message);
 }
 
-/** What a stranger wrote, fit for a log line. */
+/** Text from a remote server, made safe for a log line. */
 export function oneLine(text: string): string {
   return text
     .trim()
@@ -70,12 +70,12 @@ export function oneLine(text: string): string {
     .slice(0, MAX_REASON_LENGTH);
 }
 
-/** A value of JSON as an object; what is none has no members. */
+/** A JSON value as an object; any other value becomes an empty one. */
 export function record(value: unknown): Readonly<Record<string, unknown>> {
   return typeof value === "object" && value !== null ? (value as Record<string, unknown>) : {};
 }
 
-/** A value of JSON as a list; what is none has no entries. */
+/** A JSON value as a list; any other value becomes an empty one. */
 export function list(value: unknown): readonly unknown[] {
   return Array.isArray(value) ? value : [];
 }

@@ -2,7 +2,7 @@
 export interface ScopedIpAddress {
   /** 4 or 16 octets in network order. */
   readonly octets: Uint8Array;
-  /** What stands after `%`, an interface name or number; undefined if there was no `%`. */
+  /** The text after `%`, an interface name or number; undefined without `%`. */
   readonly zone: string | undefined;
 }
 
@@ -19,8 +19,8 @@ export function parseIpAddress(text: string): Uint8Array | undefined {
 }
 
 /**
- * Reads an address as {@link parseIpAddress} does, and tolerates a zone index on an IPv6 address
- * (`fe80::1%eth0`), which is handed back beside the octets. An empty zone is refused.
+ * Reads an address as {@link parseIpAddress} does, and accepts a zone index on an IPv6 address (`fe80::1%eth0`),
+ * which is returned beside the octets. An empty zone is refused.
  */
 export function parseScopedIpAddress(text: string): ScopedIpAddress | undefined {
   const percent = text.indexOf("%");
@@ -33,18 +33,21 @@ export function parseScopedIpAddress(text: string): ScopedIpAddress | undefined 
   return octets === undefined ? undefined : { octets, zone: text.slice(percent + 1) };
 }
 
-/** Reads a dotted-decimal IPv4 address into 4 octets; undefined if the text is none. */
+/** Reads a dotted-decimal IPv4 address into 4 octets; undefined if the text is not one. */
 export function parseIpv4(text: string): Uint8Array | undefined {
   const octets = new Uint8Array(4);
   return readIpv4Into(octets, 0, text, 0, text.length) ? octets : undefined;
 }
 
-/** Writes the 4 octets of a dotted-decimal IPv4 address at `offset`; false, and anything written there, if the text is none. */
+/**
+ * Writes the 4 octets of a dotted-decimal IPv4 address at `offset`; false, with undefined contents there, if the text
+ * is not one.
+ */
 export function parseIpv4Into(octets: Uint8Array, offset: number, text: string): boolean {
   return readIpv4Into(octets, offset, text, 0, text.length);
 }
 
-/** Reads an IPv6 address (RFC 4291 section 2.2, all three forms) into 16 octets; undefined if the text is none. */
+/** Reads an IPv6 address (RFC 4291 section 2.2, all three forms) into 16 octets; undefined if the text is not one. */
 export function parseIpv6(text: string): Uint8Array | undefined {
   return readIpv6(text, text.length);
 }
@@ -109,7 +112,7 @@ const ZERO = 0x30;
 const NINE = 0x39;
 
 function parseRange(text: string, end: number): Uint8Array | undefined {
-  // The longest IPv4 address has 15 characters, so a colon or a dot shows early which of the two this is.
+  // The longest IPv4 address has 15 characters, so an early colon or dot decides which of the two this is.
   for (let position = 0; position < end && position < 5; position++) {
     const code = text.charCodeAt(position);
     if (code === COLON) return readIpv6(text, end);
@@ -138,7 +141,7 @@ function readIpv4Into(target: Uint8Array, at: number, text: string, start: numbe
       position++;
     }
     const digits = position - partStart;
-    // "010" is 8 to some readers and 10 to others, so a leading zero is no number at all.
+    // Some programs read "010" as 8 and others as 10, so a leading zero is refused.
     if (digits === 0 || (digits > 1 && text.charCodeAt(partStart) === ZERO)) return false;
     target[at + part] = value;
   }
@@ -146,7 +149,7 @@ function readIpv4Into(target: Uint8Array, at: number, text: string, start: numbe
 }
 
 function readIpv6(text: string, end: number): Uint8Array | undefined {
-  // Eight groups of four digits, or six and an IPv4 address: 45 characters at the most.
+  // Eight groups of four digits, or six and an IPv4 address: at most 45 characters.
   if (end < 2 || end > 45) return undefined;
   const octets = new Uint8Array(16);
   let written = 0;

@@ -43,7 +43,7 @@ test("a key of another certificate", () => {
 });
 
 for (const ca of ["", "junk", BROKEN, pem()])
-  test(`authorities that are none: ${JSON.stringify(ca.slice(0, 30))}`, () => {
+  test(`invalid authorities: ${JSON.stringify(ca.slice(0, 30))}`, () => {
     const { certificate, key } = new CertificateAuthority().issue({ commonName: "a" });
     assert.throws(
       () => checkKeyPair({ cert: certificate, key, ca: Buffer.from(ca) }),
@@ -51,7 +51,7 @@ for (const ca of ["", "junk", BROKEN, pem()])
     );
   });
 
-test("authorities, beside what is none", () => {
+test("valid authorities beside invalid text", () => {
   const authority = new CertificateAuthority();
   const { certificate, key } = authority.issue({ commonName: "a" });
   checkKeyPair({ cert: certificate, key, ca: `notes\n${BROKEN}${authority.certificate}` });

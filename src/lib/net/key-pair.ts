@@ -1,10 +1,10 @@
-/** Whether a certificate and its key can be used, and why not, in plain words. */
+/** Checks whether a certificate and its key can be used, with the reason in plain words. */
 
 import type { SecureContextOptions } from "node:tls";
 import { nodeCrypto, nodeTls } from "../files/node-modules.ts";
 import { messageOf } from "../text/message-of.ts";
 
-/** @throws Error that says what is wrong with the certificate, the key, the two together, or with the authorities (`ca`) */
+/** @throws Error with the problem of the certificate, the key, the pair, or the authorities (`ca`) */
 export function checkKeyPair(context: SecureContextOptions): void {
   checkPem(textOf(context.cert), textOf(context.key));
   if (context.ca !== undefined) checkAuthorities(textOf(context.ca as string | Buffer));
@@ -16,7 +16,7 @@ export function checkKeyPair(context: SecureContextOptions): void {
 }
 
 /**
- * What TLS passes over in silence: an empty text would be taken for none at all.
+ * Catches what TLS accepts silently: an empty text would count as no certificate.
  * @throws Error
  */
 export function checkPem(cert: string, key: string): void {
@@ -30,7 +30,7 @@ export function checkPem(cert: string, key: string): void {
     );
 }
 
-/** Authorities of which none can be read would be taken for none at all, too. */
+/** A file without a readable authority would count as no authorities, too. */
 function checkAuthorities(pem: string): void {
   const blocks = pem.match(/-----BEGIN (?:TRUSTED |X509 )?CERTIFICATE-----[^-]*-----END [A-Z0-9 ]*-----/g);
   if (!(blocks ?? []).some(isCertificate))

@@ -2,8 +2,8 @@
 import { formatIpAddress, isIpv4Mapped, parseScopedIpAddress } from "./ip-address.ts";
 
 /**
- * One spelling for all spellings of an address; empty for every address of both families. An IPv4 address in its IPv6 form is an IPv4
- * address. A name stays as it is.
+ * The canonical spelling of an address; empty for every address of both families. An IPv4-mapped IPv6 address is an
+ * IPv4 address. A name stays as it is.
  */
 export function canonicalHost(host: string): string {
   const parsed = parseScopedIpAddress(host);
@@ -14,12 +14,12 @@ export function canonicalHost(host: string): string {
   return parsed.zone === undefined ? text : `${text}%${parsed.zone}`;
 }
 
-/** Whether every address of the machine is meant. */
+/** Whether it stands for every address of the machine. */
 export function isWildcardHost(host: string): boolean {
   return canonicalHost(host) === "";
 }
 
-/** Whether one socket listens on an address that the other one listens on, too. */
+/** Whether two sockets listen on a common address. */
 export function hostsOverlap(one: string, other: string): boolean {
   const [first, second] = [canonicalHost(one), canonicalHost(other)];
   return first === second || first === "" || second === "";

@@ -1,7 +1,7 @@
 import { isIpv4Mapped, parseIpAddress } from "./ip-address.ts";
 import { NO_PREFIX, PrefixTrie } from "./prefix-trie.ts";
 
-/** The leading bits that a range of addresses has in common. */
+/** The leading bits that the addresses of a range have in common. */
 export interface IpPrefix {
   /** 4 or 16 octets in network order; the bits past `length` are zero. */
   readonly octets: Uint8Array;
@@ -21,10 +21,10 @@ export class IpPrefixError extends Error {
 }
 
 /**
- * Ranges of addresses with a value each; asked for an address, the set answers from the longest prefix that covers it.
+ * Address ranges with a value each; a lookup finds the longest prefix that covers an address.
  *
- * IPv4-mapped addresses (`::ffff:192.0.2.1`) count as the IPv4 addresses that they are, in prefixes and in lookups,
- * as in Go's `net` package.
+ * IPv4-mapped addresses (`::ffff:192.0.2.1`) count as IPv4 addresses, in prefixes and in lookups, as in Go's `net`
+ * package.
  */
 export class PrefixSet<Value> {
   readonly #ipv4 = new PrefixTrie(4);
@@ -37,7 +37,7 @@ export class PrefixSet<Value> {
   }
 
   /**
-   * Adds a prefix, or gives a new value to one that is there.
+   * Adds a prefix, or replaces its value.
    *
    * @param cidr as {@link parseIpPrefix} takes it.
    * @throws IpPrefixError
@@ -79,7 +79,7 @@ export function parseIpPrefix(text: string): IpPrefix | undefined {
   if (octets === undefined) return undefined;
   let length = octets.length * 8;
   if (slash !== -1) {
-    // Leading zeros are let through, as Go lets them.
+    // Leading zeros are accepted, as in Go.
     if (!/^[0-9]+$/.test(text.slice(slash + 1))) return undefined;
     const given = Number(text.slice(slash + 1));
     if (given > length) return undefined;

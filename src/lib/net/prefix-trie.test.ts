@@ -53,7 +53,7 @@ test("an address may stand within other octets", () => {
   assert.equal(trie.length(trie.leastNode(mapped, 12)), 24);
 });
 
-test("100,000 IPv4 networks take 8 MB at the most", () => {
+test("100,000 IPv4 networks take at most 8 MB", () => {
   const trie = new PrefixTrie(4);
   for (let index = 0; index < 100_000; index++) {
     const octets = Uint8Array.of(index >> 14, index >> 7, index << 1, 0);

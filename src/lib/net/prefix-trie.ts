@@ -1,12 +1,12 @@
 /**
- * Address prefixes of one family with a number each, as a path-compressed binary trie in one typed array: 100,000 networks take some
- * 5 MB (IPv4) that the garbage collector never walks. A lookup visits about log2(size) nodes and allocates nothing.
+ * Address prefixes of one family with a number each, as a path-compressed binary trie in one typed array, which the
+ * garbage collector does not scan. A lookup visits about log2(size) nodes and allocates nothing.
  */
 
-/** What look-ups say where no prefix covers the address, and the value of a node that has none. */
+/** The result of a lookup without a covering prefix, and the value of a node without one. */
 export const NO_PREFIX = -1;
 
-/** What stands in a node: these four, then the words of its prefix. All of it lies in one or two cache lines. */
+/** The words of a node: these four, then its prefix. A node takes one or two cache lines. */
 const LENGTH = 0;
 const VALUE = 1;
 const ZERO_CHILD = 2;
@@ -18,12 +18,12 @@ export class PrefixTrie {
   /** 32-bit words of an address: 1 for IPv4, 4 for IPv6. */
   readonly #words: number;
   readonly #bits: number;
-  /** Elements of the array that a node takes; a node is the index of its first one. */
+  /** Elements of the array per node; a node is the index of its first one. */
   readonly #stride: number;
   #nodes: Int32Array;
   #end = 0;
   #root = NO_PREFIX;
-  /** The address that is looked up, so that a lookup makes nothing. */
+  /** The address of the current lookup, so that a lookup allocates nothing. */
   readonly #address: Int32Array;
 
   constructor(family: 4 | 6) {
@@ -34,13 +34,13 @@ export class PrefixTrie {
     this.#address = new Int32Array(this.#words);
   }
 
-  /** Memory that it takes, in octets. */
+  /** Memory in bytes. */
   get octets(): number {
     return this.#nodes.byteLength;
   }
 
   /**
-   * The node of a prefix, made where there is none yet; it has no value before {@link setValue}.
+   * The node of a prefix, created if missing; it has no value before {@link setValue}.
    * @param octets 4 or 16, the bits past `length` zero
    */
   node(octets: Uint8Array, length: number): number {
@@ -69,7 +69,7 @@ export class PrefixTrie {
     this.#nodes[node + VALUE] = value;
   }
 
-  /** How many bits the prefix of a node has. */
+  /** The number of bits of a node's prefix. */
   length(node: number): number {
     return this.#nodes[node + LENGTH] as number;
   }
@@ -79,12 +79,12 @@ export class PrefixTrie {
     return this.#valueOf(this.#find(octets, offset, false));
   }
 
-  /** The least value of all prefixes that cover the address; {@link NO_PREFIX} if none does. */
+  /** The smallest value of all prefixes that cover the address; {@link NO_PREFIX} if none does. */
   least(octets: Uint8Array, offset: number): number {
     return this.#valueOf(this.#find(octets, offset, true));
   }
 
-  /** As {@link least}, the node. */
+  /** Like {@link least}, returns the node. */
   leastNode(octets: Uint8Array, offset: number): number {
     return this.#find(octets, offset, true);
   }
@@ -126,12 +126,12 @@ export class PrefixTrie {
     }
   }
 
-  /** One bit of the address at hand. */
+  /** One bit of the current address. */
   #bit(position: number): number {
     return ((this.#address[position >>> 5] as number) >>> (31 - (position & 31))) & 1;
   }
 
-  /** How many leading bits the node's prefix and the address at hand have in common, `limit` at the most. */
+  /** The number of leading bits that the node's prefix and the current address have in common, at most `limit`. */
   #commonBits(node: number, limit: number): number {
     const base = node + FIXED;
     for (let word = 0; word << 5 < limit; word++) {
@@ -141,7 +141,7 @@ export class PrefixTrie {
     return limit;
   }
 
-  /** Puts the prefix of `length` bits at hand where `node` parts from it. */
+  /** Inserts the current prefix of `length` bits where it diverges from `node`. */
   #split(parent: number, node: number, common: number, length: number): number {
     const leaf = this.#add(length);
     const upper = common === length ? leaf : this.#add(common);
@@ -158,7 +158,7 @@ export class PrefixTrie {
     else this.#nodes[parent + ZERO_CHILD + this.#bit(this.length(parent))] = node;
   }
 
-  /** A node without value and children, whose prefix are the first bits of the address at hand. */
+  /** A node without value and children, whose prefix is the first bits of the current address. */
   #add(length: number): number {
     const node = this.#end;
     if (node + this.#stride > this.#nodes.length) {

@@ -1,13 +1,13 @@
 /**
- * Finds the candidate that somebody who typed `word` most likely meant, ignoring case.
+ * Finds the candidate that `word` is most likely a misspelling of, ignoring case.
  *
  * Counts insertions, deletions, substitutions and swaps of neighbours (Damerau-Levenshtein, each pair swapped at most
- * once). Up to a third of the longer word may differ, three edits at the most; of equally near candidates the first wins.
+ * once). Up to a third of the longer word may differ, at most three edits; of equally near candidates the first wins.
  *
  * @returns the candidate as spelled in the list, or undefined if none is near.
  */
 export function nearestWord(word: string, candidates: Iterable<string>): string | undefined {
-  // A word of one letter is as near to `any` as to nothing at all.
+  // A word of one letter is as near to `any` as to any other short word.
   if (word.length < 2 || word.length > MAX_WORD_LENGTH) return undefined;
   const wanted = word.toLowerCase();
   let nearest: string | undefined;

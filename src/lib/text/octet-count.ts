@@ -11,8 +11,8 @@ const UNITS: Readonly<Record<string, number>> = {
 };
 
 /**
- * Reads `64Mi`, `64MiB`, `64M` or `67108864`: the suffixes of Kubernetes, with or without a B behind them, in any case.
- * @returns octets, `undefined` for what is none or more than 2^53
+ * Reads `64Mi`, `64MiB`, `64M` or `67108864`: the suffixes of Kubernetes, optionally followed by a B, in any case.
+ * @returns bytes, `undefined` for other texts and above 2^53
  */
 export function parseOctetCount(text: string): number | undefined {
   const [, digits, suffix] = /^(\d+)([kmg]?i?)b?$/i.exec(text) ?? [];
@@ -22,7 +22,7 @@ export function parseOctetCount(text: string): number | undefined {
   return Number.isSafeInteger(octets) ? octets : undefined;
 }
 
-/** The shortest of the forms that {@link parseOctetCount} reads, rounded up to a whole number of KiB where there is more than one. */
+/** The shortest form that {@link parseOctetCount} reads, rounded up to a whole number of KiB above 1 KiB. */
 export function formatOctetCount(octets: number): string {
   const kibibytes = Math.ceil(octets / 1024);
   if (octets <= 1024) return String(octets);

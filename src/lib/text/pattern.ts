@@ -1,7 +1,7 @@
 import { createRequire } from "node:module";
 import type { RE2JS } from "re2js";
 
-/** How long an operator's regular expression may be, in octets (docs/spec/coredns-behaviour.md#arguments). */
+/** The longest regular expression of an operator, in octets (docs/spec/coredns-behaviour.md#arguments). */
 export const MAX_PATTERN_LENGTH = 10_000;
 
 /** A regular expression that cannot be used. */
@@ -16,11 +16,11 @@ export class PatternError extends Error {
 }
 
 /**
- * Compiles a regular expression in the syntax of Go's `regexp` package (RE2): linear time on any text, no
- * look-around and no back-references, `(?P<name>...)`, flags such as `(?i)` inside the pattern.
+ * Compiles a regular expression in the syntax of Go's `regexp` package (RE2): linear time on any text, no look-around
+ * and no back-references, `(?P<name>...)`, flags such as `(?i)` inside the pattern.
  *
- * @throws PatternError with `regex pattern too long: <n> > 10000`, or what Go says about the syntax
- *   (``error parsing regexp: missing closing ): `(` ``).
+ * @throws PatternError with `regex pattern too long: <n> > 10000`, or Go's message about the syntax (``error parsing
+ * regexp: missing closing ): `(` ``).
  */
 export function compilePattern(text: string): Pattern {
   const length = Buffer.byteLength(text);
@@ -36,16 +36,16 @@ export function compilePattern(text: string): Pattern {
   }
 }
 
-/** Loaded with the first pattern: few Corefiles have one, and its tables of characters are large. */
+/** Loaded with the first pattern: few Corefiles have one, and the library's character tables are large. */
 function re2js(): typeof import("re2js") {
   return createRequire(import.meta.url)("re2js");
 }
 
 /** One place where a pattern matched. */
 export interface PatternMatch {
-  /** Where it begins in the text. */
+  /** Its start in the text. */
   readonly index: number;
-  /** The whole match, then each capture group; a group that took no part is empty, as in Go. */
+  /** The whole match, then each capture group; an unused group is empty, as in Go. */
   readonly groups: readonly string[];
 }
 
@@ -76,13 +76,13 @@ export class Pattern {
 
   /** The first match. */
   match(text: string): PatternMatch | undefined {
-    // Finding groups takes ten times as long as finding out that there is no match, the usual case.
+    // Finding groups takes far longer than detecting that there is no match, the usual case.
     if (!this.#compiled.test(text)) return undefined;
     const matcher = this.#compiled.matcher(text);
     return matcher.find() ? this.#matchOf(matcher) : undefined;
   }
 
-  /** Every match replaced by what `substitute` makes of it. Like Go, no empty match right after another match. */
+  /** Replaces every match with the result of `substitute`. Like Go, skips an empty match right after another match. */
   replace(text: string, substitute: (match: PatternMatch) => string): string {
     if (!this.#compiled.test(text)) return text;
     const matcher = this.#compiled.matcher(text);

@@ -1,6 +1,6 @@
 /** Ranges of versions such as `>=0.2.0 <1`, for plugins that need a certain Portolan. */
 
-/** Not a range; the message is one line. */
+/** An invalid range; the message is one line. */
 export class VersionRangeError extends Error {
   override readonly name = "VersionRangeError";
   readonly range: string;
@@ -12,8 +12,9 @@ export class VersionRangeError extends Error {
 }
 
 /**
- * Whether `version` lies in `range`: comparisons parted by spaces, all of which must hold, each `>=`, `>`, `<=`, `<` or `=` and one
- * to three numbers. Missing numbers are 0. Of `version` only the three numbers count, so 0.2.0-beta is 0.2.0.
+ * Whether `version` is in `range`: comparisons separated by spaces, all of which must hold, each `>=`, `>`, `<=`, `<`
+ * or `=` and one to three numbers. Missing numbers are 0. Only the three numbers of `version` count, so 0.2.0-beta is
+ * 0.2.0.
  * @throws VersionRangeError
  */
 export function isInVersionRange(version: string, range: string): boolean {

@@ -1,10 +1,10 @@
-/** How long to wait before something that failed is tried again: longer each time, up to a bound, spread by chance. */
+/** Delays between retries: growing up to a bound, with jitter. */
 
 export interface BackOffOptions {
   /** Milliseconds. */
   readonly first: number;
   readonly longest: number;
-  /** Which part of a wait is left to chance, from 0 to 1. Default 0.5: clients that failed together come back apart. */
+  /** The random part of a delay, from 0 to 1. Default 0.5: clients that failed together retry at different times. */
   readonly jitter?: number;
   readonly random: { fraction(): number };
 }
@@ -25,7 +25,7 @@ export class BackOff {
     return wait * (1 - jitter * random.fraction());
   }
 
-  /** It worked: the next failure is the first one. */
+  /** Resets the delays after a success. */
   reset(): void {
     this.#failures = 0;
   }

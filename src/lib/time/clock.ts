@@ -1,23 +1,23 @@
-/** What {@link Clock.after} and {@link Clock.every} hand back. */
+/** The result of {@link Clock.after} and {@link Clock.every}. */
 export interface Timer {
   /** Stops the timer. Once it returns, the callback is not called again. Any further call does nothing. */
   cancel(): void;
 }
 
-/** Time as a parameter: the process runs on {@link SystemClock}, a test holds {@link FakeClock}. */
+/** Time as a parameter: the process runs on {@link SystemClock}, a test on {@link FakeClock}. */
 export interface Clock {
   /** Milliseconds from an arbitrary origin, with fractions. Never goes back. */
   now(): number;
   /**
-   * {@link now} as it was read last in this call out of the event loop; read now where it was not. For work on single queries: reading
-   * the machine's clock takes 100 ns on many virtual machines, a tenth of all that an answer costs.
+   * {@link now} as it was last read in this turn of the event loop; reads it at the first call. For work on single
+   * queries: reading the system clock is slow on many virtual machines.
    */
   turnTime(): number;
-  /** Milliseconds since the Unix epoch. May jump when somebody sets the machine's clock. */
+  /** Milliseconds since the Unix epoch. May jump when the machine's clock is set. */
   wallTime(): number;
-  /** Calls back once, `delayMs` from now. A negative delay counts as none, `Infinity` never comes. */
+  /** Calls back once, `delayMs` from now. A negative delay counts as 0, `Infinity` never fires. */
   after(delayMs: number, callback: () => void): Timer;
-  /** Calls back each `intervalMs` (1 at the least) until cancelled, the first time one interval from now. */
+  /** Calls back every `intervalMs` (at least 1) until cancelled, the first time one interval from now. */
   every(intervalMs: number, callback: () => void): Timer;
 }
 
@@ -26,7 +26,7 @@ export interface SystemClockOptions {
   readonly keepAlive?: boolean;
 }
 
-/** The machine's own clock, with timers that reach further than the 24.8 days of `setTimeout`. */
+/** The system clock, with timers that reach further than the 24.8 days of `setTimeout`. */
 export class SystemClock implements Clock {
   readonly #keepAlive: boolean;
   #turnTime = 0;
@@ -46,7 +46,7 @@ export class SystemClock implements Clock {
     if (!this.#isTurnTimed) {
       this.#turnTime = performance.now();
       this.#isTurnTimed = true;
-      // An immediate would have the event loop look for events once more.
+      // An immediate would cost another poll of the event loop.
       process.nextTick(this.#endTurn);
     }
     return this.#turnTime;
@@ -71,13 +71,13 @@ export class SystemClock implements Clock {
 }
 
 export interface FakeClockOptions {
-  /** What {@link Clock.now} gives at first, in milliseconds. Default 0. */
+  /** The initial {@link Clock.now} in milliseconds. Default 0. */
   readonly now?: number;
-  /** What {@link Clock.wallTime} gives at first, in milliseconds since the epoch. Default 2026-01-01T00:00:00Z. */
+  /** The initial {@link Clock.wallTime} in milliseconds since the epoch. Default 2026-01-01T00:00:00Z. */
   readonly wallTime?: number;
 }
 
-/** A clock that stands still until a test moves it. */
+/** A clock that stands still until a test advances it. */
 export class FakeClock implements Clock {
   #now: number;
   #wallTimeOffset: number;
@@ -110,17 +110,17 @@ export class FakeClock implements Clock {
     return this.#set(interval, interval, callback);
   }
 
-  /** How many timers have yet to run: a test of `stop()` asks for 0. */
+  /** Pending timers: a test of `stop()` expects 0. */
   get pendingTimers(): number {
     return this.#pending.length;
   }
 
-  /** Moves the wall clock alone, as an administrator or a time daemon does. */
+  /** Sets the wall clock alone, as an administrator or a time daemon does. */
   setWallTime(wallTime: number): void {
     this.#wallTimeOffset = wallTime - this.#now;
   }
 
-  /** Moves time on and runs every timer that falls due, in order, also those set by other timers meanwhile. */
+  /** Advances time and runs every timer that falls due, in order, including timers that other timers set. */
   advance(ms: number): void {
     const target = this.#now + requireAdvance(ms);
     while (this.#runNext(target));
@@ -128,7 +128,7 @@ export class FakeClock implements Clock {
   }
 
   /**
-   * As {@link advance}, and after each timer lets promise callbacks and `setImmediate` run, so that chains of
+   * Like {@link advance}, and lets promise callbacks and `setImmediate` run after each timer, so that chains of
    * `await` between timers make progress. It does not wait for sockets or files.
    */
   async settle(ms = 0): Promise<void> {
@@ -232,7 +232,7 @@ class SystemTimer implements Timer {
 }
 
 function requireDuration(ms: number, least: number): number {
-  // NaN would make a timer that fires at once or never, depending on who compares it.
+  // NaN would make a timer that fires at once or never, depending on the comparison.
   if (Number.isNaN(ms)) throw new RangeError("a timer's delay must be a number of milliseconds");
   return Math.max(ms, least);
 }

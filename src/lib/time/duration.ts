@@ -3,9 +3,10 @@
 /**
  * Reads a signed sequence of decimal numbers, each with a unit: `1h30m`, `1.5h`, `300ms`, `-5s`; `0` needs no unit.
  *
- * The value is cut to whole nanoseconds, as Go does.
+ * The value is truncated to whole nanoseconds, as in Go.
  *
- * @returns milliseconds, with fractions, or undefined if the text is no duration or exceeds the 292 years of Go's type.
+ * @returns milliseconds, with fractions, or undefined if the text is not a duration or exceeds the 292 years of Go's
+ * type.
  */
 export function parseGoDuration(text: string): number | undefined {
   const negative = text.startsWith("-");
@@ -20,7 +21,7 @@ export function parseGoDuration(text: string): number | undefined {
     if (fraction !== "") nanoseconds += (BigInt(fraction) * perUnit) / 10n ** BigInt(fraction.length);
   }
   if (nanoseconds > MAX_NANOSECONDS) return undefined;
-  // Whole and rest apart: as one number of nanoseconds a duration of months leaves the exact range of a float.
+  // Added in two parts: a duration of months in nanoseconds exceeds the exact range of a float.
   const milliseconds = Number(nanoseconds / 1_000_000n) + Number(nanoseconds % 1_000_000n) / 1e6;
   return negative && milliseconds !== 0 ? -milliseconds : milliseconds;
 }
@@ -29,7 +30,7 @@ export function parseGoDuration(text: string): number | undefined {
  * Prints a duration as Go does: `1h0m0s`, `1m30s`, `5s`, `300ms`, `1.5µs`, `0s`.
  *
  * @param milliseconds rounded to whole nanoseconds.
- * @throws RangeError for what is not a finite number.
+ * @throws RangeError unless it is a finite number.
  */
 export function formatGoDuration(milliseconds: number): string {
   if (!Number.isFinite(milliseconds))
@@ -58,7 +59,7 @@ const HOUR = 60n * MINUTE;
 /** Go keeps a duration as a signed count of nanoseconds in 64 bits. */
 const MAX_NANOSECONDS = 2n ** 63n - 1n;
 
-/** Longer than any duration that means something; bounds the work on hostile text. */
+/** Longer than any meaningful duration; bounds the work on hostile text. */
 const MAX_TEXT_LENGTH = 256;
 
 const NANOSECONDS_PER_UNIT: ReadonlyMap<string, bigint> = new Map([
@@ -76,7 +77,7 @@ const WHOLE = /^(?:(?:\d+\.?\d*|\.\d+)(?:ns|us|\u00b5s|\u03bcs|ms|s|m|h))+$/;
 const TERM = /(\d*)\.?(\d*)(ns|us|\u00b5s|\u03bcs|ms|s|m|h)/g;
 
 function toNanoseconds(milliseconds: number): bigint {
-  // Whole milliseconds first: a million times a large number would leave the exact range of a float.
+  // Whole milliseconds first: a million times a large number would exceed the exact range of a float.
   const whole = Math.trunc(milliseconds);
   return BigInt(whole) * 1_000_000n + BigInt(Math.round((milliseconds - whole) * 1e6));
 }

@@ -1,11 +1,11 @@
-/** A clock whose timers cannot end the process: what goes wrong in a callback is told, and the next one runs. */
+/** A clock whose timers cannot end the process: an error in a callback is reported, and the next one runs. */
 import type { Clock, Timer } from "./clock.ts";
 
 export class GuardedClock implements Clock {
   readonly #clock: Clock;
   readonly #onFault: (error: unknown) => void;
 
-  /** @param onFault hears of what callbacks throw, and of what the promises that they return are rejected with */
+  /** @param onFault gets the exceptions of callbacks, and the rejections of the promises that they return */
   constructor(clock: Clock, onFault: (error: unknown) => void) {
     this.#clock = clock;
     this.#onFault = onFault;

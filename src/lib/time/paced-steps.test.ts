@@ -45,7 +45,7 @@ test("goes on in the next turn of the event loop when its share is used up", asy
   assert.equal(count, 2);
   await turn();
   assert.equal(count, 4);
-  // Who comes meanwhile waits behind those that are there.
+  // A step that is added now waits behind the present ones.
   steps.add(step(() => count++));
   await turn();
   assert.equal(count, 6);

@@ -1,13 +1,13 @@
 /**
- * Work in small steps that come all at once, done one after the other: as much in a turn of the event loop as its share allows, with the promises that
- * each step settles.
+ * Runs bursts of small steps one after the other: as many in one event-loop turn as its share allows, including the
+ * promises that each step settles.
  */
 import type { Clock } from "./clock.ts";
 
-/** One step. A promise that it settles counts as a part of it. */
+/** One step. Promises that it settles count as part of it. */
 export interface PacedStep {
   run(): void;
-  /** The step behind it: for {@link PacedSteps} alone. */
+  /** The next step: used by {@link PacedSteps} only. */
   following: PacedStep | undefined;
 }
 
@@ -24,7 +24,10 @@ export class PacedSteps {
     this.#share = share;
   }
 
-  /** Runs a step behind those that wait, not before the caller has returned. It must not be added again before it has run. */
+  /**
+   * Runs a step after the waiting ones, and not before the caller has returned. It must not be added again before it
+   * has run.
+   */
   add(step: PacedStep): void {
     const last = this.#last;
     this.#last = step;
@@ -46,7 +49,7 @@ export class PacedSteps {
     try {
       step.run();
     } finally {
-      // It is taken out behind its own run: what it adds waits behind it.
+      // Removed after its own run, so that steps that it adds wait behind it.
       this.#first = step.following;
       step.following = undefined;
       if (this.#first === undefined) this.#last = undefined;
@@ -55,6 +58,6 @@ export class PacedSteps {
     }
   };
 
-  /** Ticks come when no microtask is left. */
+  /** Ticks run once no microtask is left. */
   readonly #behindMicrotasks = (): void => process.nextTick(this.#step);
 }

@@ -170,7 +170,7 @@ describe("TimeoutWheel", () => {
     assert.equal(calls, 1);
   });
 
-  it("refuses a granularity that is none", () => {
+  it("refuses an invalid granularity", () => {
     assert.throws(() => new TimeoutWheel(new FakeClock(), 0), RangeError);
     assert.throws(() => new TimeoutWheel(new FakeClock(), Number.NaN), RangeError);
   });

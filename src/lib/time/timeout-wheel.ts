@@ -1,6 +1,6 @@
 import type { Clock, Timer } from "./clock.ts";
 
-/** What a {@link TimeoutWheel} calls when the time is up. */
+/** Called by a {@link TimeoutWheel} when the time is up. */
 export interface TimeoutTarget {
   expired(): void;
 }
@@ -8,11 +8,11 @@ export interface TimeoutTarget {
 /**
  * Very many short time-outs on one timer, such as one for each query sent to an upstream.
  *
- * `schedule` and `cancel` take constant time and the only allocation is the handle, a node of the wheel's own
- * lists. In return time is coarse: a time-out never comes early, and late by up to two granules, or more where so many are due together that
- * their calls take more than half a millisecond: the others then come in later turns of the event loop.
+ * `schedule` and `cancel` take constant time and allocate only the handle, a node of the wheel's own lists. In return
+ * time is coarse: a time-out is never early, and up to two granules late. It may be later if so many are due together
+ * that their calls exceed the share of a turn: the rest then run in later turns.
  *
- * The wheel holds a timer only while something is scheduled, and for one granule after.
+ * The wheel holds a timer only while a time-out is scheduled, and for one granule after.
  */
 export class TimeoutWheel {
   readonly #clock: Clock;
@@ -23,7 +23,7 @@ export class TimeoutWheel {
   #tick = 0;
   #size = 0;
   #timer: Timer | undefined;
-  /** Runs while time-outs that are due wait for a later turn of the event loop. */
+  /** Runs while due time-outs wait for a later turn of the event loop. */
   #rest: Timer | undefined;
 
   constructor(clock: Clock, granularityMs: number) {
@@ -33,7 +33,7 @@ export class TimeoutWheel {
     for (let index = 0; index < SLOT_COUNT; index++) this.#slots.push(new TimeoutHandle());
   }
 
-  /** How many time-outs are waiting. */
+  /** The number of scheduled time-outs. */
   get size(): number {
     return this.#size;
   }
@@ -46,7 +46,8 @@ export class TimeoutWheel {
   }
 
   /**
-   * The same for a target that is its own handle, which takes no memory then. It must not be waiting already, in this wheel or another.
+   * The same for a target that is its own handle, which saves memory. It must not be scheduled already, in this wheel
+   * or another.
    */
   scheduleItself(delayMs: number, target: TimeoutHandle & TimeoutTarget): void {
     const now = this.#clock.turnTime();
@@ -63,7 +64,7 @@ export class TimeoutWheel {
     return handle;
   }
 
-  /** Takes a time-out back. Does nothing if it has expired or was cancelled before. */
+  /** Cancels a time-out. Does nothing if it has expired or was cancelled before. */
   cancel(handle: TimeoutHandle): void {
     if (handle.target === undefined) return;
     handle.target = undefined;
@@ -71,7 +72,7 @@ export class TimeoutWheel {
     this.#size--;
   }
 
-  /** Drops everything that waits, without calling it, and stops the timer. The wheel may be used again. */
+  /** Drops all time-outs, without calling them, and stops the timer. The wheel may be used again. */
   clear(): void {
     for (const slot of this.#slots) this.#drop(slot);
     this.#drop(this.#due);
@@ -115,7 +116,7 @@ export class TimeoutWheel {
       this.cancel(handle);
       target?.expired();
       if (++called % CALLS_A_LOOK !== 0 || this.#clock.now() - began < SHARE) continue;
-      // Thousands may be due together where an upstream has died: others have their turn in between.
+      // Thousands may be due together if an upstream has died: other work gets its turn in between.
       this.#rest ??= this.#clock.after(0, this.#goOn);
       return;
     }
@@ -146,9 +147,9 @@ export class TimeoutWheel {
   }
 }
 
-/** One time-out: opaque to everyone but the wheel that made it. */
+/** One time-out: opaque to all code but the wheel that made it. */
 export class TimeoutHandle {
-  /** Undefined once expired or cancelled, so that a handle that is kept keeps nothing else alive. */
+  /** Undefined once expired or cancelled, so that a retained handle keeps nothing else alive. */
   target: TimeoutTarget | undefined = undefined;
   tick = 0;
   next: TimeoutHandle = this;
@@ -169,10 +170,10 @@ export class TimeoutHandle {
   }
 }
 
-/** Milliseconds of a turn of the event loop that those may take who are called. */
+/** Milliseconds of an event-loop turn that the targets may take. */
 const SHARE = 0.5;
-/** How many are called between two looks at the clock. */
+/** Calls between two readings of the clock. */
 const CALLS_A_LOOK = 16;
 
-/** A power of two. With 100 ms a granule, time-outs up to 25.6 s are looked at once only. */
+/** A power of two. With granules of 100 ms, time-outs up to 25.6 s are visited only once. */
 const SLOT_COUNT = 256;

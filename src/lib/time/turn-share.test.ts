@@ -41,11 +41,11 @@ test("several who share turns do no more in one than one of them may, and all co
   }
   await all;
   for (const [turn, count] of byTurn.entries()) assert.ok(count - (byTurn[turn - 1] ?? 0) <= 2, `${byTurn}`);
-  // Who has waited longest is next.
+  // The task that has waited longest is next.
   assert.equal(done.join(""), "aaaabbccbbcc");
 });
 
-test("a share that was used up in one turn is there in the next one, for who did not wait as well", async () => {
+test("a share that was used up in one turn is renewed in the next, also without waiting", async () => {
   const clock = new FakeClock();
   const turns = new SharedTurns(clock, 2);
   assert.equal(turns.isOver, false);

@@ -1,4 +1,4 @@
-/** Work that would halt the thread for too long, in portions of a few milliseconds: in between, all others have their turn of the event loop. */
+/** Divides long work into portions of a few milliseconds, so that everything else gets its turn of the event loop. */
 import { setImmediate as nextTurn } from "node:timers/promises";
 import type { Clock } from "./clock.ts";
 
@@ -7,14 +7,14 @@ export class TurnShare {
   readonly #share: number;
   #since: number;
 
-  /** @param share milliseconds of a turn */
+  /** @param share milliseconds of each turn */
   constructor(clock: Pick<Clock, "now">, share: number) {
     this.#clock = clock;
     this.#share = share;
     this.#since = clock.now();
   }
 
-  /** To be awaited between parts of the work, the shorter the better. Resolves at once unless the share of this turn is used up. */
+  /** Await it between short parts of the work. Resolves at once unless the share of this turn is used up. */
   readonly rest = async (): Promise<void> => {
     if (this.#clock.now() - this.#since < this.#share) return;
     await nextTurn();
@@ -22,28 +22,26 @@ export class TurnShare {
   };
 }
 
-/**
- * The same for several whose work comes at the same time: what they do in one turn together is no more than the share of one, and they take turns.
- */
+/** The same for several users: their work in one turn does not exceed the share of one, and they take turns. */
 export class SharedTurns {
   readonly #clock: Pick<Clock, "now">;
   readonly #share: number;
-  /** Tasks, and those whose work is behind a promise. */
+  /** Tasks, and users that wait on a promise. */
   #waiting: ({ readonly task: () => void } | { readonly resume: () => void })[] = [];
-  /** Whether the share of this turn is counted already. */
+  /** Whether the share of this turn is being counted. */
   #isCounting = false;
   #since = 0;
   /** Between {@link begin} and {@link pause}. */
   #hasBegun = false;
   #pausedAt = Number.NEGATIVE_INFINITY;
 
-  /** @param share milliseconds of a turn */
+  /** @param share milliseconds of each turn */
   constructor(clock: Pick<Clock, "now">, share: number) {
     this.#clock = clock;
     this.#share = share;
   }
 
-  /** Whether the share of this turn is used up: to be asked between parts of the work. */
+  /** Whether the share of this turn is used up: check it between parts of the work. */
   get isOver(): boolean {
     const now = this.#clock.now();
     if (!this.#isCounting) this.#count(this.#hasBegun ? this.#since : now);
@@ -56,8 +54,9 @@ export class SharedTurns {
   }
 
   /**
-   * The same for who begins something that mostly comes alone, and calls {@link pause} when it is done. The end of a turn is noticed by an immediate, for
-   * which the event loop looks for events once more: nothing alone needs one. What begins right behind something else goes on with its share.
+   * The same for work that mostly comes alone, and calls {@link pause} when it is done. The end of a turn is detected
+   * by an immediate, which costs another poll of the event loop; work that is alone needs none. Work that begins
+   * right after other work continues with its share.
    */
   begin(): boolean {
     const now = this.#clock.now();
@@ -69,18 +68,21 @@ export class SharedTurns {
     return now - this.#since >= this.#share;
   }
 
-  /** There is nothing more to do for now. */
+  /** There is no more work for now. */
   pause(): void {
     this.#hasBegun = false;
     if (!this.#isCounting) this.#pausedAt = this.#clock.now();
   }
 
-  /** Resolves in a later turn, when all who have waited for longer have had theirs. */
+  /** Resolves in a later turn, after all users that have waited for longer. */
   rest(): Promise<void> {
     return new Promise((resume) => this.#wait({ resume }));
   }
 
-  /** Calls back in a later turn, behind all who have waited for longer, and before the share of that turn is used up. */
+  /**
+   * Calls back in a later turn, after all users that have waited for longer, and before the share of that turn is
+   * used up.
+   */
   later(task: () => void): void {
     this.#wait({ task });
   }
@@ -112,7 +114,7 @@ export class SharedTurns {
         waiter.task();
         continue;
       }
-      // What it does comes behind this: the rest of the turn is its own.
+      // Its work comes after this: the rest of the turn is its own.
       waiter.resume();
       break;
     }
@@ -120,8 +122,11 @@ export class SharedTurns {
   };
 }
 
-/** Milliseconds. Two parts of one turn that are further apart have somebody else's work between them, and he has a share of his own. */
+/**
+ * Milliseconds. Two parts that are further apart have other work between them, so the later one starts with a share
+ * of its own.
+ */
 const RIGHT_BEHIND = 0.1;
 
-/** For work that nobody has to wait for: it goes on without a pause. */
+/** For work that blocks nothing: it continues without a pause. */
 export const withoutRest = async (): Promise<void> => undefined;

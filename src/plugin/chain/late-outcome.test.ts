@@ -23,7 +23,7 @@ function rcodeOf(outcome: Outcome): number {
   return outcome.rcode;
 }
 
-test("it is a promise to who awaits it, before and after it is settled", async () => {
+test("it can be awaited like a promise, before and after it is settled", async () => {
   const late = new LateOutcome(query);
   assert.ok(late instanceof Promise);
   const before = Promise.all([late, late.then((outcome) => outcome.kind), (async () => await late)()]);

@@ -2,7 +2,7 @@
 import type { Name } from "../../dns/name.ts";
 import type { Query } from "../query/query.ts";
 
-/** The names, or the reason why there are none. */
+/** The names, or the reason why there is no search path. */
 export type SearchPath = readonly Name[] | string;
 
 export interface SearchPathSource {

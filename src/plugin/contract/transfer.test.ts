@@ -25,7 +25,7 @@ describe("the records of a transfer", () => {
     assert.deepEqual(types(7, 6), ["SOA", "NS", "A", "SOA"]);
   });
 
-  it("are the SOA record alone for who is up to date, or ahead", () => {
+  it("are the SOA record alone for a client that is up to date, or ahead", () => {
     assert.deepEqual(types(7, 7), ["SOA"]);
     assert.deepEqual(types(7, 8), ["SOA"]);
   });

@@ -118,7 +118,7 @@ test("any text is a format", () => {
   );
 });
 
-test("what looks like a placeholder and is none is found, with what is meant", () => {
+test("an unknown placeholder is found, with the one that was probably meant", () => {
   const found = (format: string) =>
     unknownPlaceholders(format, ["{common}"]).map(({ start, end, meant }) => [
       format.slice(start, end),

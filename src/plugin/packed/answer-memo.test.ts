@@ -120,7 +120,7 @@ test("an answer with the zone's serial holds for that serial alone", () => {
   assert.equal(memo.find(makeTestQuery({ name: "a.example.", class: 3 }), 4_000_000_000), undefined);
 });
 
-test("one that gave its memory back remembers nothing, and begins anew where it is asked all the same", () => {
+test("a released memo is empty, and starts again at the next query", () => {
   const memo = new AnswerMemo();
   const query = makeTestQuery({ name: "a." });
   memo.remember(query, query.reply());

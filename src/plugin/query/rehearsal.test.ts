@@ -5,7 +5,7 @@ import { Rcode } from "../../dns/numbers.ts";
 import { RecordType } from "../../dns/type-names.ts";
 import { rehearsalQuery } from "./rehearsal.ts";
 
-test("a question that nobody asked is one like those of clients", () => {
+test("a rehearsal query is like one from a client", () => {
   for (const name of [
     "db.shop.svc.cluster.local.",
     ".",

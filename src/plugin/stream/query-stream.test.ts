@@ -23,7 +23,7 @@ function all(reader: QueryReader, most = Number.POSITIVE_INFINITY): string[] {
 }
 
 describe("the stream of finished queries", () => {
-  test("is written while somebody listens, and not otherwise", () => {
+  test("is written while it has a listener, and not otherwise", () => {
     const stream = new QueryStream(new FakeClock());
     assert.equal(stream.ring, undefined);
     const first = stream.listen();
@@ -149,7 +149,7 @@ describe("the stream of finished queries", () => {
     return seen;
   }
 
-  test("leaves out what is more than somebody wants from the beginning on, and none that failed", () => {
+  test("samples queries above the wanted rate from the start, and keeps every failure", () => {
     const stream = new QueryStream(new FakeClock({ now: 1_000_000 }));
     const { reader } = stream.listen();
     reader.wantedRate = 1_000;
@@ -167,14 +167,14 @@ describe("the stream of finished queries", () => {
     const { reader } = stream.listen();
     reader.wantedRate = 1_000;
     paced(stream, reader, { count: 10_000, perSecond: 100_000 });
-    // Who reads has the next query written, whatever was to be left out.
+    // A read makes the next query be written, whatever the sampling.
     reader.read(() => undefined, 1_000);
     const few = paced(stream, reader, { count: 3_000, perSecond: 500, from: 100 });
     assert.ok(few.written >= 2_400 && Math.abs(few.weights - 3_003) <= 100, JSON.stringify(few));
     assert.equal(reader.interval, 1);
   });
 
-  test("writes all where nobody says how many are wanted", () => {
+  test("writes all queries without a wanted rate", () => {
     const stream = new QueryStream(new FakeClock({ now: 1_000_000 }));
     const { reader } = stream.listen();
     assert.equal(paced(stream, reader, { count: 5_000, perSecond: 1_000_000 }).written, 5_005);

@@ -1,6 +1,6 @@
 /**
- * Datagrams by the batch: one system call takes or sends up to 64 of them. All memory that the kernel is shown is allocated
- * once and held by the batch, which must be held for as long as its socket is open.
+ * Datagrams in batches: one system call receives or sends up to 64. All memory that the kernel accesses is allocated
+ * once and held by the batch, which must be referenced as long as its socket is open.
  */
 import { DatagramSender, type SendFailures } from "./datagram-sender.ts";
 import {
@@ -19,7 +19,7 @@ export const BATCH = 64;
 
 const HEADER = MessageHeader.OCTETS;
 const IOVEC = IoVector.OCTETS;
-// Fields that change are written as words of four octets: quicker than through a DataView.
+// Changing fields are written as words of four octets, which is faster than a DataView.
 const HEADER_WORDS = HEADER / 4;
 const NAME_LENGTH_WORD = MessageHeader.NAME_LENGTH / 4;
 const CONTROL_LENGTH_WORD = MessageHeader.CONTROL_LENGTH / 4;
@@ -31,26 +31,26 @@ const IOVEC_WORDS = IOVEC / 4;
 const IOVEC_BASE_WORD = IoVector.BASE / 4;
 const IOVEC_LENGTH_WORD = IoVector.LENGTH / 4;
 
-/** Socket addresses stand so many octets, and words, apart, so that all are aligned. */
+/** The distance of socket addresses in octets and in words, so that all are aligned. */
 export const NAME_STRIDE = 32;
 export const NAME_WORDS = NAME_STRIDE / 4;
 
-/** What the kernel tells of a datagram stands so many octets, and words, apart. */
+/** The distance of the kernel's control data of each datagram, in octets and in words. */
 const CONTROL_STRIDE = 64;
 export const CONTROL_WORDS = CONTROL_STRIDE / 4;
 
 export interface BatchOptions {
-  /** Octets of a datagram that there is room for. */
+  /** The largest datagram in octets. */
   readonly slotOctets: number;
-  /** Of the addresses that datagrams have, one each: that of the socket. A connected one has but one peer. */
+  /** The family of the address that each datagram has; false for a connected socket, which has one peer. */
   readonly named: 4 | 6 | false;
-  /** Whether datagrams come and go with the address at which they were received: {@link askForPacketInfo}. */
+  /** Whether datagrams carry the local address at which they were received: {@link askForPacketInfo}. */
   readonly packetInfo?: boolean;
-  /** Datagrams of one system call; {@link BATCH} unless given. */
+  /** Datagrams per system call; {@link BATCH} unless given. */
   readonly slots?: number;
 }
 
-/** Has the kernel tell at which address each datagram of a socket arrived. @returns negative where it refuses */
+/** Makes the kernel report the local address of each datagram. @returns a negative number if it refuses */
 export function askForPacketInfo(libc: Libc, fd: number, family: 4 | 6): number {
   return family === 4
     ? setSocketNumber(libc, fd, Linux.IPPROTO_IP, Linux.IP_PKTINFO, 1)
@@ -70,11 +70,11 @@ interface BatchMemory {
   readonly nameWords: Int32Array;
   readonly controls: Uint8Array;
   readonly controlWords: Uint32Array;
-  /** The octets of all slots, by the word. */
+  /** The octets of all slots, as words. */
   readonly words: Int32Array;
-  /** The octets of each slot, one behind the other in one buffer. */
+  /** The octets of each slot, as views of one buffer. */
   readonly slots: readonly Uint8Array[];
-  /** Where the address, what the kernel tells and the octets of each slot lie, as two words. */
+  /** The addresses in memory of each slot's name, control data and octets, as two words each. */
   readonly namePlaces: Uint32Array;
   readonly controlPlaces: Uint32Array;
   readonly slotPlaces: Uint32Array;
@@ -106,7 +106,7 @@ function allocate(libc: Libc, options: BatchOptions, controlLength: number): Bat
 
 type Headers = Pick<BatchMemory, "headers" | "headerWords" | "iovecWords">;
 
-/** Headers that lead to the slots in their order. */
+/** Headers that point to the slots in order. */
 function makeHeaders(
   libc: Libc,
   { slotOctets, named, packetInfo = false, slots = BATCH }: BatchOptions,
@@ -142,13 +142,13 @@ function setPlace(words: Uint32Array, at: number, places: Uint32Array, slot: num
 }
 
 export class ReceiveBatch {
-  /** The octets of each slot; of a datagram the first `length(slot)` count. */
+  /** The octets of each slot; the first `length(slot)` are the datagram. */
   readonly slots: readonly Uint8Array[];
   /** Socket addresses of the senders, {@link NAME_STRIDE} apart. */
   readonly names: Uint8Array;
-  /** Where datagrams arrived, {@link CONTROL_WORDS} apart, to be given to {@link SendBatch.leaveFrom} as it is. */
+  /** The local addresses of the datagrams, {@link CONTROL_WORDS} apart, as {@link SendBatch.leaveFrom} takes them. */
   readonly packetInfo: Uint32Array;
-  /** The octets of all slots by the word; the slots are `slotWords` apart. */
+  /** The octets of all slots, as words; the slots are `slotWords` apart. */
   readonly words: Int32Array;
   readonly slotWords: number;
   readonly #libc: Libc;
@@ -170,13 +170,13 @@ export class ReceiveBatch {
   }
 
   /**
-   * Takes what has arrived at a socket, without waiting.
-   * @returns how many slots are filled; a negative number is the error that the socket had to tell (EAGAIN when nothing
-   *   has arrived)
+   * Receives what has arrived at a socket, without waiting.
+   * @returns the number of filled slots; a negative number is the socket's error (EAGAIN if nothing has arrived)
    */
   receive(fd: number): number {
     const { headers, headerWords } = this.#memory;
-    // The kernel wrote the length of what it had to tell over that of the room for it. Addresses have the same length all the time.
+    // The kernel has overwritten the size of the control buffer with the length of its data. The length of addresses
+    // never changes.
     if (this.#informed)
       for (let slot = 0; slot < this.#filled; slot++)
         headerWords[slot * HEADER_WORDS + CONTROL_LENGTH_WORD] = CONTROL_STRIDE;
@@ -187,7 +187,7 @@ export class ReceiveBatch {
     return count;
   }
 
-  /** Octets of what stands in `packetInfo` for a slot; 0 where the kernel did not say. */
+  /** Octets of a slot's data in `packetInfo`; 0 if the kernel did not report the address. */
   packetInfoLength(slot: number): number {
     const length = this.#memory.headerWords[slot * HEADER_WORDS + CONTROL_LENGTH_WORD] as number;
     return length === PacketInfo4.SPACE || length === PacketInfo6.SPACE ? length : 0;
@@ -197,23 +197,23 @@ export class ReceiveBatch {
     return this.#memory.headerWords[slot * HEADER_WORDS + MESSAGE_LENGTH_WORD] as number;
   }
 
-  /** True when the datagram was larger than its slot. */
+  /** Whether the datagram was larger than its slot. */
   cutOff(slot: number): boolean {
     return ((this.#memory.headerWords[slot * HEADER_WORDS + FLAGS_WORD] as number) & Linux.MSG_TRUNC) !== 0;
   }
 
-  /** For replies that are written over what they answer. */
+  /** For replies that are written over their queries. */
   returns(sender: DatagramSender): ReturnBatch {
     return new ReturnBatch(this.#libc, this.#options, this.#memory, this, sender);
   }
 }
 
-/** Datagrams that leave together. */
+/** Datagrams that are sent together. */
 abstract class OutgoingBatch {
   protected count = 0;
-  /** Octets of the longest of those that were taken. */
+  /** Octets of the longest committed datagram. */
   protected longest = 0;
-  /** One of those that were taken leaves the choice of its address to the kernel. */
+  /** Whether a committed datagram leaves the choice of its address to the kernel. */
   protected leavesChoice = false;
   readonly #sender: DatagramSender;
   readonly #headers: Headers;
@@ -227,7 +227,7 @@ abstract class OutgoingBatch {
     return this.count === 0;
   }
 
-  /** Sends all that was taken. */
+  /** Sends all committed datagrams. */
   flush(): void {
     const { headers, headerWords } = this.#headers;
     const { count, longest, leavesChoice } = this;
@@ -239,15 +239,15 @@ abstract class OutgoingBatch {
 }
 
 /**
- * Replies that stand where their queries stood. They go back to where these came from, in the same memory: nothing is copied, and what the
- * processor's nearest caches have to hold is half of what it is with a batch of replies beside that of queries.
+ * Replies that are written over their queries. They are sent back to the senders from the same memory: nothing is
+ * copied, and the processor's caches hold half of what separate batches would need.
  */
 export class ReturnBatch extends OutgoingBatch {
   readonly #memory: BatchMemory;
   readonly #received: ReceiveBatch;
   readonly #informed: boolean;
   readonly #headers: Headers;
-  /** The slot that each header leads to. */
+  /** The slot that each header points to. */
   readonly #leadsTo: Uint8Array;
 
   constructor(
@@ -266,7 +266,7 @@ export class ReturnBatch extends OutgoingBatch {
     this.#leadsTo = Uint8Array.from(memory.slots.keys());
   }
 
-  /** Takes the reply in a slot. It leaves before anything else is received. */
+  /** Commits the reply in a slot. It is sent before the next receive. */
   commit(slot: number, length: number): void {
     const index = this.count++;
     const { headerWords, iovecWords } = this.#headers;
@@ -302,19 +302,19 @@ export class SendBatch extends OutgoingBatch {
     this.#memory = memory;
   }
 
-  /** Through one socket of its own, which knows no other way out. */
+  /** Sends through one socket, always the same. */
   static through(libc: Libc, fd: number, options: BatchOptions, failures: SendFailures): SendBatch {
     return new SendBatch(libc, options, new DatagramSender(libc, fd, failures));
   }
 
-  /** Where the next datagram is to be written, at most `slotOctets` of it. Flushes first when all slots are taken. */
+  /** The buffer for the next datagram, at most `slotOctets` long. Flushes first if all slots are taken. */
   buffer(): Uint8Array {
     const { slots } = this.#memory;
     if (this.count === slots.length) this.flush();
     return slots[this.count] as Uint8Array;
   }
 
-  /** Takes the datagram in the buffer given last, for the socket address at `nameOffset` in `names`. */
+  /** Commits the datagram in the last buffer, for the socket address at `nameOffset` in `names`. */
   commitTo(length: number, names: Uint8Array, nameOffset: number, nameLength: number): void {
     const target = this.#memory.names;
     const start = this.count * NAME_STRIDE;
@@ -323,7 +323,7 @@ export class SendBatch extends OutgoingBatch {
     this.commit(length);
   }
 
-  /** As {@link commitTo}, with the socket address from the word `at` on. It ends with a whole word. */
+  /** Like {@link commitTo}, with the socket address from the word `at` on. It ends with a whole word. */
   commitToWords(length: number, names: Int32Array, at: number, nameLength: number): void {
     const target = this.#memory.nameWords;
     const start = this.count * NAME_WORDS;
@@ -334,9 +334,9 @@ export class SendBatch extends OutgoingBatch {
   }
 
   /**
-   * Says from which address the datagram in the buffer given last shall leave; to be said of each one, or of none.
-   * @param packetInfo as a {@link ReceiveBatch} tells it, from the word `at` on
-   * @param octets 0 to leave the address to the kernel
+   * Sets the source address of the datagram in the last buffer; call it for every datagram, or for none.
+   * @param packetInfo as a {@link ReceiveBatch} reports it, from the word `at` on
+   * @param octets 0 leaves the address to the kernel
    */
   leaveFrom(packetInfo: Uint32Array, at: number, octets: number): void {
     const { controls, controlWords, headerWords } = this.#memory;
@@ -348,7 +348,7 @@ export class SendBatch extends OutgoingBatch {
     if (octets === 0) this.leavesChoice = true;
   }
 
-  /** Takes the datagram in the buffer given last, for the peer of a connected socket. */
+  /** Commits the datagram in the last buffer, for the peer of a connected socket. */
   commit(length: number): void {
     this.#memory.iovecWords[this.count * IOVEC_WORDS + IOVEC_LENGTH_WORD] = length;
     if (length > this.longest) this.longest = length;
@@ -356,7 +356,10 @@ export class SendBatch extends OutgoingBatch {
   }
 }
 
-/** The way back is a matter of routes: it need not be that of the query. Only a link-local address means nothing without its link. */
+/**
+ * Removes the interface: routing decides the way back, which may differ from the query's. Only a link-local address
+ * needs its interface.
+ */
 function forgetLink(controls: Uint8Array, controlWords: Uint32Array, start: number, octets: number): void {
   if (octets === PacketInfo4.SPACE) controlWords[start + PacketInfo4.INTERFACE / 4] = 0;
   else if (octets === PacketInfo6.SPACE && !isLinkLocal(controls, start * 4 + PacketInfo6.ADDRESS))

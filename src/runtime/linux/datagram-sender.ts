@@ -1,4 +1,4 @@
-/** The way of a batch of datagrams into the kernel, with everything that can go wrong on it. */
+/** Sends a batch of datagrams, with all error handling. */
 import { Linux, MessageHeader } from "./layouts.ts";
 import type { Libc } from "./libc.ts";
 import type { WayOut } from "./way-out.ts";
@@ -7,12 +7,12 @@ const HEADER = MessageHeader.OCTETS;
 const HEADER_WORDS = HEADER / 4;
 const CONTROL_LENGTH_WORD = MessageHeader.CONTROL_LENGTH / 4;
 
-/** Attempts to send with a socket whose buffer is full. */
+/** Retries for a socket whose buffer is full. */
 export const MAX_RETRIES = 8;
 
-/** What could not be sent. */
+/** Receives send failures. */
 export interface SendFailures {
-  /** The socket's buffer was full: told for each datagram given up. */
+  /** The socket's buffer was full: called with the number of dropped datagrams. */
   full(count: number): void;
   /** The kernel refused one datagram. */
   refused(errno: number): void;
@@ -20,8 +20,8 @@ export interface SendFailures {
 
 export class DatagramSender {
   /**
-   * Through which socket datagrams leave that say from which address, or all where none has to: one at the same address as the sender's own.
-   * Without it they leave through that.
+   * The socket for datagrams with a source address, or for all if none has one; it must be bound to the sender's
+   * address. Without it they are sent through the sender's own socket.
    */
   wayOut: WayOut | undefined;
   readonly #libc: Libc;
@@ -29,7 +29,7 @@ export class DatagramSender {
   readonly #own: WayOut | undefined;
   readonly #failures: SendFailures;
 
-  /** @param own the socket itself, where it is to be told how to treat datagrams */
+  /** @param own the socket itself, if it has to set how datagrams are treated */
   constructor(libc: Libc, fd: number, failures: SendFailures, own?: WayOut) {
     this.#libc = libc;
     this.#fd = fd;
@@ -38,10 +38,10 @@ export class DatagramSender {
   }
 
   /**
-   * Sends datagrams. What the kernel has no room for is given up and counted, as a full network queue would do.
-   * @param headers an array of `struct mmsghdr`, and the same by the word
-   * @param longest octets of the longest of them
-   * @param leavesChoice one of them leaves the choice of its address to the kernel
+   * Sends datagrams. What the kernel has no room for is dropped and counted, as a full network queue would do.
+   * @param headers an array of `struct mmsghdr`, and the same memory as words
+   * @param longest octets of the longest datagram
+   * @param leavesChoice whether a datagram leaves the choice of its address to the kernel
    */
   send(
     headers: Uint8Array,
@@ -52,7 +52,7 @@ export class DatagramSender {
   ): void {
     let done = 0;
     let retries = 0;
-    // A socket that is connected has an address that it leaves from unless told otherwise: mostly the wrong one.
+    // A connected socket has a fixed source address, which would be wrong for most of these.
     let wayOut = leavesChoice ? this.#own : (this.wayOut ?? this.#own);
     wayOut?.prepare(longest);
     while (done < count) {
@@ -69,22 +69,23 @@ export class DatagramSender {
       const errno = this.#libc.errno();
       if (errno === Linux.EINTR) continue;
       if (errno === Linux.EAGAIN || errno === Linux.ENOBUFS) {
-        // The kernel drains a socket buffer within microseconds; one that stays full belongs to a network that is stuck.
+        // The kernel drains a socket buffer within microseconds; if it stays full, the network is stuck.
         if (++retries <= MAX_RETRIES) continue;
         this.#failures.full(count - done);
         return;
       }
-      // A network of this machine that takes very little.
+      // A local network with a very small MTU.
       if (errno === Linux.EMSGSIZE && wayOut?.letCut() === true) continue;
       const controlLength = done * HEADER_WORDS + CONTROL_LENGTH_WORD;
       if (headerWords[controlLength] !== 0) {
-        // Nothing can be sent from a broadcast or multicast address, nor from one that has gone meanwhile.
+        // A broadcast or multicast address, or one that has been removed, cannot be the source.
         headerWords[controlLength] = 0;
         wayOut = this.#own;
         wayOut?.prepare(longest);
         continue;
       }
-      // It is the first of the rest that was refused: a connected socket also reports here what came back for an earlier one.
+      // The error belongs to the first datagram of the rest: a connected socket also reports errors for earlier ones
+      // here.
       this.#failures.refused(errno);
       done++;
     }

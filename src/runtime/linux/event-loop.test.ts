@@ -151,7 +151,7 @@ describe("the event loop", { skip }, () => {
     assert.ok(!(found instanceof NoForeignFunctions));
     const reader = { readable: () => assert.fail("nothing to read") };
     assert.equal(found.loop.watch(1_000_000, reader), 9);
-    // Closing what was never watched does nothing: least of all close a descriptor of somebody else.
+    // Closing a descriptor that was never watched does nothing: least of all close another owner's descriptor.
     found.loop.close(0);
     assert.equal(found.libc.epollControl(0, Linux.EPOLL_CTL_DEL, 0, new Uint8Array(16)) < 0, true);
   });

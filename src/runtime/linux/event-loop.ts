@@ -1,10 +1,10 @@
 /**
- * The event loop of this thread, told to wake up for descriptors that Node does not know, and does not read.
+ * Wakes this thread's event loop for descriptors that Node does not manage or read.
  *
- * An epoll descriptor holds them all, and one `uv_poll` watches that. What libuv calls is a function of its own, which leaves a mark
- * in the memory of the handle: no callback into JavaScript, so none can come where JavaScript cannot run (a thread that ends) or
- * outside of Node's scopes. Whether the mark is there is seen once in each turn of the loop, in an immediate that does not keep
- * the loop awake.
+ * An epoll descriptor holds them all, and one `uv_poll` watches it. The callback of libuv is a libuv function that
+ * leaves a mark in the memory of the handle: no callback into JavaScript, so none can run where JavaScript cannot (a
+ * thread that is ending) or outside Node's scopes. The mark is checked once in each turn of the loop, in an immediate
+ * that does not keep the loop awake.
  */
 
 import { isMainThread } from "node:worker_threads";
@@ -12,37 +12,39 @@ import { messageOf } from "../../lib/text/message-of.ts";
 import { epollEvent, Linux } from "./layouts.ts";
 import { type ForeignFunctions, type Libc, NoForeignFunctions } from "./libc.ts";
 
-/** Somebody with a descriptor to read from. */
+/** The owner of a descriptor to read from. */
 export interface Reader {
   /**
-   * There is something to read, or an error to hear of. Called once in a turn of the loop at the most, and again in a later one while something
-   * is left. Who reads more than a batch looks at {@link EventLoop.isTurnOver} in between.
-   * @returns whether promises carry on what it began: tasks for the end of the turn then wait for those
+   * Called when there is data to read, or an error: at most once in a turn of the loop, and again in a later one
+   * while data is left. A reader of more than one batch checks {@link EventLoop.isTurnOver} in between.
+   * @returns whether its work continues in promises: tasks for the end of the turn then wait for those
    */
   readable(): boolean;
   /**
-   * Goes on with what it has read, after it called {@link EventLoop.goOnLater}. If the turn is over again before it is done, it calls that again.
+   * Continues with data that it has read, after it called {@link EventLoop.goOnLater}. If the turn is over again
+   * before it is done, it calls that again.
    * @returns as {@link readable}
    */
   goOn?(): boolean;
 }
 
 /**
- * Milliseconds after which a turn begins no further work for readers. With the part of a batch that was begun before, what leaves at the turn's end, and the
- * end of a collection of the whole heap in between (2 to 4 ms), turns stay below 5 ms. With 0.5 ms a cached answer costs 1.4 to 4 % more, as each turn of the loop is shared by fewer.
+ * Milliseconds after which a turn begins no further work for readers. It leaves room for a batch in progress, the
+ * sends at the turn's end, and the end of a full collection. A smaller share costs throughput, as fewer queries share
+ * each turn of the loop.
  */
 const READING_SHARE = 0.75;
-/** Readers that are told between two looks at the clock, each of which takes 100 ns on many machines. */
+/** Readers called between two readings of the clock, which are slow on many machines. */
 const READERS_A_LOOK = 4;
-/** Descriptors that one look tells of; the others come in a later turn. */
+/** Events of one poll; further ones come in a later turn. */
 const EVENTS = 64;
 const UV_POLL = 8;
 const UV_READABLE = 1;
-/** Words of `uv_handle_t`: the user's data, and the flags. {@link EventLoop.open} makes sure that they are where we think. */
+/** Words of `uv_handle_t`: the user's data, and the flags. {@link EventLoop.open} verifies their places. */
 const DATA_WORD = 0;
 const FLAGS_WORD = 22;
 const HANDLE_REFERENCED = 0x8;
-/** The handle belongs to libuv itself: a loop may be closed while it is there. */
+/** Marks the handle as libuv's own: a loop can be closed while it exists. */
 const HANDLE_INTERNAL = 0x10;
 const NO_MARK = 0xffff_ffff;
 
@@ -57,12 +59,12 @@ export class EventLoop {
   readonly #events: Uint8Array;
   readonly #eventsView: DataView;
   readonly #now: () => number;
-  /** Events of the last look, and the first of them whose reader was not told yet. */
+  /** Events of the last poll, and the index of the first whose reader was not called yet. */
   #eventCount = 0;
   #nextEvent = 0;
   #turnBegan = 0;
   #only: Reader | undefined;
-  /** They go on in the next turn with what they have read. */
+  /** Readers that continue in the next turn with data that they have read. */
   #behind: Reader[] = [];
   #goingOn: Reader[] = [];
   #turning = false;
@@ -72,9 +74,9 @@ export class EventLoop {
   #otherTasks: (() => void)[] = [];
 
   /**
-   * One a thread is enough; it costs nothing while nothing is watched.
+   * One per thread is enough; it costs nothing while nothing is watched.
    * @param now milliseconds, from any origin
-   * @throws NoForeignFunctions where libuv is not as expected, or the system has no descriptor left
+   * @throws NoForeignFunctions if libuv is not as expected, or the system has no descriptor left
    */
   static open(foreign: ForeignFunctions, libc: Libc, now: () => number): EventLoop {
     return new EventLoop(foreign, libc, now);
@@ -85,7 +87,7 @@ export class EventLoop {
     this.#now = now;
     this.#uv = uvFunctions(foreign);
     const octets = Number(this.#uv.handleSize(UV_POLL));
-    // Not V8's memory: of a thread that is ended from outside the loop outlives it.
+    // Not V8's memory: if a thread is terminated from outside, the loop outlives its heap.
     this.#handle = this.#uv.allocate(1, octets);
     this.#words = new Uint32Array(foreign.view(this.#handle, octets));
     const { OCTETS } = epollEvent(process.arch);
@@ -101,7 +103,7 @@ export class EventLoop {
     }
     if (!this.#isLaidOutAsExpected())
       throw new NoForeignFunctions("the handles of libuv have another layout");
-    // A thread may end at any time, and its loop cannot be closed with a handle of others in it.
+    // A thread may end at any time, and its loop cannot be closed while it has handles of others.
     this.#setWord(FLAGS_WORD, this.#word(FLAGS_WORD) | HANDLE_INTERNAL);
     if (!isMainThread) {
       this.#uv.addCleanup(this.#uv.close, this.#epoll);
@@ -110,7 +112,7 @@ export class EventLoop {
   }
 
   /**
-   * Watches a descriptor until it is closed with {@link close}, which also happens when this thread ends.
+   * Watches a descriptor until {@link close}, or until this thread ends.
    * @returns 0, or the number of the error
    */
   watch(fd: number, reader: Reader): number {
@@ -132,37 +134,37 @@ export class EventLoop {
     return 0;
   }
 
-  /** Whether readers have had their share of this turn: what is left is there in the next one. */
+  /** Whether readers have used their share of this turn: the rest comes in the next one. */
   get isTurnOver(): boolean {
     return this.#now() - this.#turnBegan >= READING_SHARE;
   }
 
-  /** Has a reader called in the next turn, whatever comes: it has read more than there was time for in this one. */
+  /** Calls a reader in the next turn in any case: it has read more than it had time to handle in this one. */
   goOnLater(reader: Reader): void {
-    // The loop is not to wait for anything until then.
+    // The loop must not block until then.
     if (this.#behind.push(reader) === 1) setImmediate(NOTHING);
   }
 
-  /** Hears no more of a descriptor that is watched. It stays open. */
+  /** Stops watching a descriptor. It stays open. */
   silence(fd: number): void {
     if (this.#readers.has(fd)) this.#control(Linux.EPOLL_CTL_DEL, fd);
   }
 
-  /** Closes a descriptor that is watched. */
+  /** Closes a watched descriptor. */
   close(fd: number): void {
     if (!this.#readers.delete(fd)) return;
     if (!isMainThread) this.#uv.removeCleanup(this.#uv.close, fd);
-    // No copy of the descriptor is about, so closing it takes it out of the epoll set as well.
+    // There is no copy of the descriptor, so closing it removes it from the epoll set as well.
     this.#libc.close(fd);
     this.#only = undefined;
     if (this.#readers.size === 1) for (const reader of this.#readers.values()) this.#only = reader;
-    // A handle that is stopped does not keep the loop alive.
+    // A stopped handle does not keep the loop alive.
     if (this.#readers.size === 0) this.#uv.stopPoll(this.#handle);
   }
 
   /**
-   * Runs a task behind all that this turn of the loop has brought: all readers, and all promises that they settled. The same function
-   * may be given again once it has run.
+   * Runs a task at the end of this turn of the loop: after all readers, and all promises that they settled. The same
+   * function may be passed again once it has run.
    */
   atTurnEnd(task: () => void): void {
     this.#tasks.push(task);
@@ -187,7 +189,7 @@ export class EventLoop {
       goesOn = this.#tellThoseBehind();
       isOver = this.isTurnOver;
     }
-    // What is not looked at in this turn leaves its mark in the next one again.
+    // Events that are not handled in this turn leave their mark again in the next one.
     if (isTold && !isOver && this.#look()) goesOn = true;
     if (goesOn) queueMicrotask(this.#behindMicrotasks);
     else this.#settle();
@@ -204,17 +206,18 @@ export class EventLoop {
   }
 
   #look(): boolean {
-    // The status that libuv gave is the mark; below zero it has stopped watching.
+    // The mark is the status that libuv passed; below zero it has stopped watching.
     const status = this.#word(DATA_WORD) | 0;
     this.#setWord(DATA_WORD, NO_MARK);
-    // What cannot be started now is tried in the next turn: its sockets are looked at all the same.
+    // A failed restart is retried in the next turn: the sockets are polled nevertheless.
     if (status < 0 && this.#start() < 0) this.#setWord(DATA_WORD, status);
     return this.#only === undefined ? this.#tellReaders() : this.#only.readable();
   }
 
   /**
-   * Tells those of whom there was no time to tell in the last turn first: so everybody has been told before anyone is told again.
-   * @returns whether promises carry on what one of them began
+   * Calls the readers that were left over in the last turn first, so every reader has been called before any is
+   * called again.
+   * @returns whether promises continue the work of one of them
    */
   #tellReaders(): boolean {
     const { OCTETS, DATA } = EVENT;
@@ -225,7 +228,7 @@ export class EventLoop {
     let goesOn = false;
     while (this.#nextEvent < this.#eventCount) {
       const index = this.#nextEvent++;
-      // One of them may have been closed by what another one brought.
+      // A reader may have been closed by another one.
       const reader = this.#readers.get(this.#eventsView.getInt32(index * OCTETS + DATA, true));
       if (reader?.readable() === true) goesOn = true;
       if (index % READERS_A_LOOK === READERS_A_LOOK - 1 && this.isTurnOver) break;
@@ -233,7 +236,7 @@ export class EventLoop {
     return goesOn;
   }
 
-  /** Ticks come when no microtask is left. */
+  /** Ticks run once no microtask is left. */
   readonly #behindMicrotasks = (): void => process.nextTick(this.#settle);
 
   readonly #settle = (): void => {
@@ -280,7 +283,10 @@ export class EventLoop {
 const EVENT = epollEvent(process.arch);
 const NOTHING = (): void => undefined;
 
-/** Functions of libuv and Node in this process, and the addresses of some. Addresses are numbers: those of a process have 47 bits. */
+/**
+ * Functions of libuv and Node in this process, and the addresses of some. Addresses are numbers: user space has 47
+ * bits.
+ */
 interface UvFunctions {
   readonly close: number;
   readonly pollStop: number;
@@ -295,7 +301,7 @@ interface UvFunctions {
   pollInit(loop: number, handle: number, fd: number): number;
   startPoll(handle: number, events: number, callback: number): number;
   stopPoll(handle: number): number;
-  /** Has a C function called with this argument when the thread ends, the last one given first. */
+  /** Makes the thread call a C function with this argument when it ends, in reverse order. */
   addCleanup(call: number, argument: number): void;
   removeCleanup(call: number, argument: number): void;
 }
@@ -309,7 +315,8 @@ function uvFunctions({ library }: ForeignFunctions): UvFunctions {
       if (typeof found !== "number" || found === 0) throw new NoForeignFunctions(symbol);
       return found;
     };
-    // C++ names as all our compilers have them (Itanium ABI); they are in the official binaries of Node for add-ons.
+    // C++ names as all our compilers mangle them (Itanium ABI); the official binaries of Node export them for
+    // add-ons.
     const isolate = library.func("_ZN2v87Isolate10GetCurrentEv", "uintptr_t", []);
     const loop = library.func("_ZN4node19GetCurrentEventLoopEPN2v87IsolateE", "uintptr_t", ["uintptr_t"]);
     const hook = ["uintptr_t", "uintptr_t", "uintptr_t"];

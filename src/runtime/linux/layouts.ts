@@ -1,6 +1,7 @@
 /**
- * Numbers and structures of Linux as our octets have them: the same for x86-64 and arm64 (but for one), glibc and musl. A test asks C
- * compilers: of both libraries on this machine, and of arm64 with glibc. Offsets and sizes are in octets; all numbers are little-endian.
+ * Constants and structures of Linux on x86-64 and arm64 (with one difference), with glibc and musl. A test compares
+ * them with C compilers: of both libraries on this machine, and of arm64 with glibc. Offsets and sizes are in octets;
+ * all numbers are little-endian.
  */
 
 /** The kernel's numbers, under their names in C. */
@@ -44,7 +45,7 @@ export const Linux = {
   EPOLL_CLOEXEC: 0x80000,
 } as const;
 
-/** Names of the errors that opening a socket brings. */
+/** Names of the errors of opening a socket. */
 export const ERRNO_NAMES: Readonly<Record<number, string>> = {
   1: "EPERM",
   12: "ENOMEM",
@@ -59,11 +60,11 @@ export const ERRNO_NAMES: Readonly<Record<number, string>> = {
 };
 
 /**
- * `struct mmsghdr`: a `struct msghdr`, and the length of the datagram behind it.
+ * `struct mmsghdr`: a `struct msghdr`, followed by the length of the datagram.
  *
- * The number of vectors is written as 8 octets, which it has with glibc and in the kernel. With musl it is an `int` and 4 octets of
- * padding, as POSIX wants it: the same octets, on a little-endian machine, for every number that fits. The kernel reads all 8, so the
- * padding has to be zero, and is. The length of the control data is of the same kind.
+ * The number of vectors is written as 8 octets, as in glibc and in the kernel. In musl it is an `int` and 4 octets of
+ * padding, as POSIX wants it: the same octets, on a little-endian machine, for every number that fits. The kernel
+ * reads all 8, so the padding has to be zero. The same holds for the length of the control data.
  */
 export const MessageHeader = {
   OCTETS: 64,
@@ -80,25 +81,29 @@ export const MessageHeader = {
 /** `struct iovec`. */
 export const IoVector = { OCTETS: 16, BASE: 0, LENGTH: 8 } as const;
 
-/** `struct sockaddr_in`. Family and port lie where they lie in {@link SocketAddress6}. */
+/** `struct sockaddr_in`. Family and port have the same offsets as in {@link SocketAddress6}. */
 export const SocketAddress4 = { OCTETS: 16, FAMILY: 0, PORT: 2, ADDRESS: 4 } as const;
 
 /** `struct sockaddr_in6`. */
 export const SocketAddress6 = { OCTETS: 28, FAMILY: 0, PORT: 2, ADDRESS: 8, SCOPE: 24 } as const;
 
-/** `struct cmsghdr`, and behind it what the kernel tells of a datagram; `SPACE` is all of it with padding. */
+/** `struct cmsghdr`, followed by the control data of a datagram; `SPACE` includes padding. */
 export const ControlHeader = { OCTETS: 16, LENGTH: 0, LEVEL: 8, TYPE: 12 } as const;
 
-/** `struct in_pktinfo` behind its header: the interface, and the address to answer from. */
+/** `struct in_pktinfo` behind its header: the interface, and the source address for the answer. */
 export const PacketInfo4 = { SPACE: 32, INTERFACE: 16, ADDRESS: 20 } as const;
 
 /** `struct in6_pktinfo` behind its header; an IPv4 address is mapped. */
 export const PacketInfo6 = { SPACE: 40, ADDRESS: 16, INTERFACE: 32 } as const;
 
-/** The length of a segment behind its header, as 2 octets: `UDP_SEGMENT` (Linux, udp(7)). `LENGTH` is without the padding. */
+/**
+ * The length of a segment behind its header, 2 octets: `UDP_SEGMENT` (Linux, udp(7)). `LENGTH` excludes the padding.
+ */
 export const SegmentLength = { SPACE: 24, LENGTH: 18, VALUE: 16 } as const;
 
-/** `struct epoll_event`, which only x86-64 packs. `DATA` holds 8 octets of our choice; we keep a descriptor in the first 4. */
+/**
+ * `struct epoll_event`, which only x86-64 packs. `DATA` has 8 octets for the caller; the first 4 hold the descriptor.
+ */
 export function epollEvent(arch: string): { readonly OCTETS: number; readonly DATA: number } {
   return arch === "x64" ? { OCTETS: 12, DATA: 4 } : { OCTETS: 16, DATA: 8 };
 }

@@ -1,6 +1,6 @@
 /**
- * The few system calls that Node has no way to make: sockets with options of our choice, datagrams by the batch, and readiness of
- * many descriptors at once. They go through koffi, which is optional; without it, or on another system, there is simply no `Libc`.
+ * System calls that Node does not offer: sockets with any option, batches of datagrams, and readiness of many
+ * descriptors at once. They use koffi, an optional dependency; without it, or on another system, there is no `Libc`.
  */
 import type * as Koffi from "koffi";
 import { isPlain, loadKoffi, RUNTIME_VARIABLE } from "../plain.ts";
@@ -10,10 +10,10 @@ export interface Libc {
   bind(fd: number, address: Uint8Array, length: number): number;
   listen(fd: number, backlog: number): number;
   connect(fd: number, address: Uint8Array, length: number): number;
-  /** @param length the room in `address`, 4 octets, over which its length is written */
+  /** @param length the size of `address`, 4 octets, replaced by the address's length */
   getsockname(fd: number, address: Uint8Array, length: Uint8Array): number;
   setsockopt(fd: number, level: number, option: number, value: Uint8Array, length: number): number;
-  /** @param length the room in `value`, 4 octets, over which its length is written */
+  /** @param length the size of `value`, 4 octets, replaced by the value's length */
   getsockopt(fd: number, level: number, option: number, value: Uint8Array, length: Uint8Array): number;
   close(fd: number): number;
   /** @param headers an array of `struct mmsghdr` */
@@ -24,19 +24,19 @@ export interface Libc {
   epollControl(epoll: number, operation: number, fd: number, event: Uint8Array): number;
   /** @param events an array of `struct epoll_event` */
   epollWait(epoll: number, events: Uint8Array, count: number, timeout: number): number;
-  /** Why the last call failed. */
+  /** The error of the last call. */
   errno(): number;
   /**
-   * Where the octets lie in memory. They must belong to a buffer that is kept reachable for as long as the kernel may use the
-   * address: a collected one shows as EFAULT and lost packets.
+   * The address of the octets in memory. Their buffer must stay reachable as long as the kernel may use the address;
+   * otherwise calls fail with EFAULT and packets are lost.
    */
   addressOf(octets: Uint8Array): number;
 }
 
-/** The libraries of this process, to take functions from. */
+/** The libraries of this process, as a source of functions. */
 export type ProcessLibrary = ReturnType<typeof Koffi.load>;
 
-/** koffi as far as we need it. */
+/** The parts of koffi that are used here. */
 export interface ForeignFunctions {
   readonly library: ProcessLibrary;
   errno(): number;
@@ -44,7 +44,7 @@ export interface ForeignFunctions {
   view(address: number, octets: number): ArrayBuffer;
 }
 
-/** There are no system calls to be made here; the message says why, for the log. */
+/** System calls are not available here; the message has the reason, for the log. */
 export class NoForeignFunctions extends Error {
   override readonly name = "NoForeignFunctions";
 }
@@ -52,21 +52,20 @@ export class NoForeignFunctions extends Error {
 /** @throws NoForeignFunctions */
 export async function loadForeignFunctions(): Promise<ForeignFunctions> {
   if (isPlain()) throw new NoForeignFunctions(`${RUNTIME_VARIABLE}=plain is set`);
-  // `layouts.ts` holds for these two.
+  // `layouts.ts` is valid for these two.
   if (process.platform !== "linux" || (process.arch !== "x64" && process.arch !== "arm64"))
     throw new NoForeignFunctions(`${process.platform} on ${process.arch} is not 64-bit Linux`);
   try {
     const koffi = await loadKoffi();
-    // The C library is in the process already, whichever it is.
+    // The C library is part of the process already, whichever it is.
     return { library: koffi.load(null), errno: () => koffi.errno(), view: koffi.view };
   } catch (error) {
-    // koffi is an optional dependency: not installed, or it has no binary for this system. Version 3.3 brings those for x86-64 and
-    // arm64, each for glibc and for musl.
+    // koffi is an optional dependency: it is not installed, or has no binary for this system.
     throw new NoForeignFunctions("the package koffi cannot be loaded", { cause: error });
   }
 }
 
-/** @throws Error where the process lacks one of the functions */
+/** @throws Error if the process lacks one of the functions */
 export function libcOf(foreign: ForeignFunctions): Libc {
   const { library } = foreign;
   const move = library.func("uintptr_t memmove(void *, const void *, size_t)");
@@ -89,7 +88,7 @@ export function libcOf(foreign: ForeignFunctions): Libc {
   };
 }
 
-/** @returns `undefined` where batches are not to be had: the plain way serves there */
+/** @returns `undefined` if batches are not available: the caller uses Node's sockets then */
 export async function loadLibc(): Promise<Libc | undefined> {
   try {
     return libcOf(await loadForeignFunctions());
@@ -98,7 +97,7 @@ export async function loadLibc(): Promise<Libc | undefined> {
   }
 }
 
-/** Sets a socket option that is a number. @returns negative where the system refuses */
+/** Sets a numeric socket option. @returns a negative number if the system refuses */
 export function setSocketNumber(
   libc: Libc,
   fd: number,
@@ -111,7 +110,7 @@ export function setSocketNumber(
   return libc.setsockopt(fd, level, option, octets, octets.length);
 }
 
-/** A socket option that is a number. @returns `undefined` where the system does not tell */
+/** Reads a numeric socket option. @returns `undefined` if the system refuses */
 export function socketNumber(libc: Libc, fd: number, level: number, option: number): number | undefined {
   const octets = new Uint8Array(4);
   const length = Uint8Array.of(octets.length, 0, 0, 0);

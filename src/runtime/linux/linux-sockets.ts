@@ -1,4 +1,4 @@
-/** Sockets made by our own system calls, in the event loop of this thread. */
+/** Sockets made by our own system calls, in this thread's event loop. */
 import { EventLoop } from "./event-loop.ts";
 import { type Libc, libcOf, loadForeignFunctions, NoForeignFunctions } from "./libc.ts";
 
@@ -7,10 +7,10 @@ export interface LinuxSockets {
   readonly loop: EventLoop;
 }
 
-/** What {@link linuxSockets} found. A thread has one event loop, and so one of these, whoever asks first. */
+/** The result of {@link linuxSockets}. A thread has one event loop, and therefore one of these. */
 let ofThisThread: Promise<LinuxSockets | NoForeignFunctions> | undefined;
 
-/** @returns the reason where there is no such thing: another system, no koffi, or a Node that lacks a symbol */
+/** @returns the reason if they are not available: another system, no koffi, or a Node that lacks a symbol */
 export function linuxSockets(): Promise<LinuxSockets | NoForeignFunctions> {
   ofThisThread ??= open();
   return ofThisThread;

@@ -1,9 +1,9 @@
-/** Addresses in memory as C has them, for structures that we fill in by the word. */
+/** Memory addresses as C has them, for structures that we fill in as words. */
 import type { Libc } from "./libc.ts";
 
 /**
- * Where things lie that stand `stride` octets apart in a buffer, the first one at its start: two words each, the lower first. The buffer has to be kept
- * reachable: {@link Libc.addressOf}.
+ * The addresses of items `stride` octets apart in a buffer, from its start: two words each, the lower first. The
+ * buffer has to stay reachable: {@link Libc.addressOf}.
  */
 export function placesInMemory(
   libc: Libc,

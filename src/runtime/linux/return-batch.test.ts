@@ -1,4 +1,4 @@
-/** Replies that are written over their queries go back to who asked, whatever else is in the batch. */
+/** Replies that are written over their queries go back to the senders, whatever else is in the batch. */
 import assert from "node:assert/strict";
 import { createSocket, type Socket } from "node:dgram";
 import { once } from "node:events";
@@ -17,7 +17,7 @@ import {
   writeSocketAddress,
 } from "./socket-address.ts";
 
-const skip = (await linuxSockets()) instanceof NoForeignFunctions ? "koffi is not to be had here" : false;
+const skip = (await linuxSockets()) instanceof NoForeignFunctions ? "koffi is not available" : false;
 
 const ROUNDS = 40;
 const SLOT_OCTETS = 512;

@@ -14,7 +14,7 @@ import { SegmentTrial } from "./segment-trial.ts";
 import { cutsSegments, SegmentedBatch } from "./segmented-batch.ts";
 import { SOCKET_ADDRESS_OCTETS, writeSocketAddress } from "./socket-address.ts";
 
-const skip = (await linuxSockets()) instanceof NoForeignFunctions ? "koffi is not to be had here" : false;
+const skip = (await linuxSockets()) instanceof NoForeignFunctions ? "koffi is not available" : false;
 
 const LOCAL = Uint8Array.of(127, 0, 0, 1);
 

@@ -1,8 +1,7 @@
 /**
- * Datagrams to the peer of a connected socket, by the batch and by the segment. For the kernel, the way through routes, filters and devices is most
- * of what a datagram costs. It goes that way once for many of them if they are given as one that it has to cut into segments (`UDP_SEGMENT`, udp(7)):
- * all of the same length, but for a shorter one at the end. Sixteen queries of 45 octets take 0.6 instead of 2.2 µs each over the loopback interface, and two
- * take 2.6 instead of 3.2.
+ * Datagrams to the peer of a connected socket, in batches and segments. Routing, filters and devices are most of the
+ * kernel's cost of a datagram. The kernel pays it once for many datagrams that are passed as one to be cut into
+ * segments (`UDP_SEGMENT`, udp(7)): all of the same length, except for a shorter one at the end.
  */
 import { BATCH } from "./datagram-batch.ts";
 import { MAX_RETRIES, type SendFailures } from "./datagram-sender.ts";
@@ -21,12 +20,13 @@ const IOVEC_LENGTH_WORD = IoVector.LENGTH / 4;
 const CONTROL_HALVES = SegmentLength.SPACE / 2;
 const SEGMENT_HALF = SegmentLength.VALUE / 2;
 
-/** Octets of a datagram that there is room for: segments have to fit into the smallest packets that networks take. */
+/** The largest datagram in octets: segments have to fit into the smallest packets that networks carry. */
 const SLOT = 512;
 
 /**
- * Whether the kernel cuts datagrams of this socket into segments. Linux does so since 4.18; before 5.0, it did not always do so well.
- * @param release of the kernel, as `os.release()` tells it
+ * Whether the kernel cuts datagrams of this socket into segments. Linux has done so since 4.18, but not reliably
+ * before 5.0.
+ * @param release of the kernel, as `os.release()` reports it
  */
 export function cutsSegments(libc: Libc, fd: number, release: string): boolean {
   if (!(Number.parseInt(release, 10) >= 5)) return false;
@@ -43,20 +43,20 @@ export class SegmentedBatch {
   readonly #headerWords = new Uint32Array(this.#headers.buffer);
   readonly #iovecWords = new Uint32Array(new ArrayBuffer(IoVector.OCTETS * BATCH));
   readonly #controlHalves = new Uint16Array(new ArrayBuffer(SegmentLength.SPACE * BATCH));
-  /** Where each slot and each vector lies, as two words. */
+  /** The addresses of each slot and each vector, as two words. */
   readonly #slotAddresses: Uint32Array;
   readonly #vectorAddresses: Uint32Array;
   readonly #lengths = new Uint16Array(BATCH);
-  /** Slots of the same length, one leading to the next: the number of a slot and one, 0 at the end. */
+  /** Linked lists of slots of the same length: the number of a slot plus one, 0 at the end. */
   readonly #slotsOf = new Uint8Array(SLOT + 1);
   readonly #next = new Uint8Array(BATCH);
-  /** The first vector of each message, and behind the last message the number of vectors. */
+  /** The first vector of each message, and after the last message the number of vectors. */
   readonly #firstVector = new Uint8Array(BATCH + 1);
-  /** Absent where the kernel does not cut. */
+  /** Absent if the kernel does not cut. */
   #trial: SegmentTrial | undefined;
   #count = 0;
 
-  /** It takes 40 KB, and no system call: sockets that come and go can use the same one, each {@link for} its datagrams of one moment. */
+  /** Costs no system call: short-lived sockets can share one, which is set to each socket {@link for} a burst. */
   constructor(libc: Libc) {
     this.#libc = libc;
     const data = new Uint8Array(new ArrayBuffer(SLOT * BATCH));
@@ -82,8 +82,8 @@ export class SegmentedBatch {
   }
 
   /**
-   * The datagrams that it takes from now on are for this socket. It has to be empty.
-   * @param trial of the peer; absent where the kernel does not cut: {@link cutsSegments}
+   * Sets the socket for the following datagrams. The batch has to be empty.
+   * @param trial of the peer; absent if the kernel does not cut: {@link cutsSegments}
    */
   for(fd: number, trial: SegmentTrial | undefined, failures: SendFailures): this {
     this.#fd = fd;
@@ -92,18 +92,24 @@ export class SegmentedBatch {
     return this;
   }
 
-  /** Where the next datagram is to be written, at most {@link SegmentedBatch.slotOctets} of it. Flushes first when all slots are taken. */
+  /**
+   * The buffer for the next datagram, at most {@link SegmentedBatch.slotOctets} long. Flushes first if all slots are
+   * taken.
+   */
   buffer(): Uint8Array {
     if (this.#count === BATCH) this.flush();
     return this.#slots[this.#count] as Uint8Array;
   }
 
-  /** Takes the datagram in the buffer given last. */
+  /** Commits the datagram in the last buffer. */
   commit(length: number): void {
     this.#lengths[this.#count++] = length;
   }
 
-  /** Sends all that was taken, not always in this order. What the kernel has no room for is given up, as in `DatagramSender`. */
+  /**
+   * Sends all committed datagrams, possibly in another order. What the kernel has no room for is dropped, as in
+   * `DatagramSender`.
+   */
   flush(): void {
     const count = this.#count;
     this.#count = 0;
@@ -131,7 +137,8 @@ export class SegmentedBatch {
         done++;
         continue;
       }
-      // Either segments cannot be had on this way, or it is an error that came back for an earlier datagram. In no case are all of these given up for it.
+      // Either segments do not work on this path, or the error belongs to an earlier datagram. In neither case are
+      // all of these dropped.
       if (NO_SEGMENTS.has(errno)) this.#trial?.refused();
       else this.#failures.refused(errno);
       messages = this.#separate(first, count);
@@ -139,7 +146,10 @@ export class SegmentedBatch {
     }
   }
 
-  /** Makes messages of the slots, the longest first: those of the same length in one, and a shorter one at its end. @returns how many messages */
+  /**
+   * Makes messages of the slots, the longest first: those of the same length in one, and a shorter one at its end.
+   * @returns the number of messages
+   */
   #arrange(count: number): number {
     let allowance = count > 1 && this.#trial !== undefined ? this.#trial.allowance : 0;
     let [longest, shortest] = [0, SLOT];
@@ -175,7 +185,7 @@ export class SegmentedBatch {
     return messages;
   }
 
-  /** Makes a message of each vector from `first` on. @returns how many */
+  /** Makes a message of each vector from `first` on. @returns the number of messages */
   #separate(first: number, count: number): number {
     const messages = count - first;
     for (let message = 0; message <= messages; message++) this.#firstVector[message] = first + message;
@@ -211,5 +221,8 @@ export class SegmentedBatch {
 
 const NOBODY: SendFailures = Object.freeze({ full: () => undefined, refused: () => undefined });
 
-/** Why the kernel does not cut: a device that leaves checksums to it, or IPsec; a packet that is too small; an address family or a device that cannot. */
+/**
+ * The reasons why the kernel does not cut: a device without checksum offload, or IPsec; a packet that is too small;
+ * an unsupported address family or device.
+ */
 const NO_SEGMENTS: ReadonlySet<number> = new Set([Linux.EIO, Linux.EINVAL, Linux.EMSGSIZE, Linux.EOPNOTSUPP]);

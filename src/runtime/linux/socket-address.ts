@@ -16,7 +16,7 @@ const SCOPE_AT = SocketAddress6.SCOPE;
  * Writes an address.
  * @param family of the socket: IPv4 addresses on an IPv6 socket are mapped (RFC 4291 section 2.5.5.2)
  * @param scope number of the interface of a link-local address
- * @returns the length that system calls take
+ * @returns the length for system calls
  */
 export function writeSocketAddress(
   out: Uint8Array,
@@ -27,7 +27,7 @@ export function writeSocketAddress(
   scope = 0,
 ): number {
   out.fill(0, offset, offset + SOCKET_ADDRESS_OCTETS);
-  // The family is in the byte order of the machine, the port in that of the network.
+  // The family is in host byte order, the port in network byte order.
   out[offset] = family === 4 ? Linux.AF_INET : Linux.AF_INET6;
   out[offset + PORT_AT] = port >>> 8;
   out[offset + PORT_AT + 1] = port;
@@ -67,26 +67,26 @@ export function readAddressOctets(bytes: Uint8Array, offset: number): Uint8Array
   return bytes.slice(offset + IPV6_AT, offset + IPV6_AT + 16);
 }
 
-/** An address and its zone index as numbers; `undefined` for a text that is no address. */
+/** An address and its zone index as numbers; `undefined` for a text that is not an address. */
 export function parseHost(text: string): { octets: Uint8Array; scope: number } | undefined {
   const parsed = parseScopedIpAddress(text);
   if (parsed === undefined) return undefined;
   return { octets: parsed.octets, scope: parsed.zone === undefined ? 0 : interfaceNumber(parsed.zone) };
 }
 
-/** Address and port that a socket is bound to. @returns negative where the system refuses to tell */
+/** Address and port that a socket is bound to. @returns a negative number if the system refuses */
 export function readLocalName(libc: Libc, fd: number, out: Uint8Array): number {
   return libc.getsockname(fd, out, Uint8Array.of(SOCKET_ADDRESS_OCTETS, 0, 0, 0));
 }
 
-/** Number of a network interface by name, as zone indices of link-local addresses need it. */
+/** The number of a network interface by name, for the zone index of a link-local address. */
 function interfaceNumber(name: string): number {
   try {
     for (const entry of networkInterfaces()[name] ?? []) {
       if (entry.family === "IPv6" && entry.scopeid > 0) return entry.scopeid;
     }
   } catch {
-    // Out of descriptors: what needs the number fails with an error of its own.
+    // Out of descriptors: the call that needs the number fails with an error of its own.
     return 0;
   }
   return /^\d+$/.test(name) ? Number(name) : 0;

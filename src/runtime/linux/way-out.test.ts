@@ -6,7 +6,7 @@ import { linuxSockets } from "./linux-sockets.ts";
 import { WayOut } from "./way-out.ts";
 
 const found = await linuxSockets();
-const options = { skip: found instanceof NoForeignFunctions ? "koffi is not to be had here" : false };
+const options = { skip: found instanceof NoForeignFunctions ? "koffi is not available" : false };
 
 function socketOf(libc: Libc, discovery: number): number {
   const fd = libc.socket(Linux.AF_INET6, Linux.SOCK_DGRAM | Linux.SOCK_CLOEXEC, 0);

@@ -44,7 +44,7 @@ function untyped(value: unknown): ReturnType<Handler> {
   return value as ReturnType<Handler>;
 }
 
-/** Throws what the linters of this project would not let anybody throw. */
+/** Throws values that the linters of this project would refuse. */
 function throwing(value: unknown): never {
   const nothing = (function* (): Generator<never, never> {
     for (;;) yield untyped(undefined) as never;
@@ -71,10 +71,10 @@ describe("what an isolated plugin makes of a query", () => {
     ["an object that looks like a reply", () => untyped(fake), /no outcome/],
     ["a promise of nothing", async () => untyped(undefined), /no outcome/],
     ["a promise of rubbish", async () => untyped({ rcode: 0 }), /no outcome/],
-    ["an rcode that is none", (query) => query.reply({ rcode: 99_999 }), /faulty reply/],
+    ["an invalid rcode", (query) => query.reply({ rcode: 99_999 }), /faulty reply/],
     ["a failure without rcode", () => new Failure(Number.NaN), /no outcome/],
     [
-      "records that are none",
+      "invalid records",
       (query) => query.reply({ answer: [untyped("a. 5 IN A 192.0.2.1")] as never }),
       /handler returned records that cannot be written: /,
     ],
@@ -129,7 +129,7 @@ describe("what an isolated plugin makes of a query", () => {
     });
   }
 
-  it("a promise that is late and then rejects is nobody's fault any more", async () => {
+  it("a promise that is late and then rejects is ignored", async () => {
     const { promise, reject } = Promise.withResolvers<never>();
     const running = testOf({ handle: () => promise });
     const asked = running.outcome(QUESTION);
@@ -150,7 +150,7 @@ describe("the hooks of an isolated plugin", () => {
     ["throws", failing, "plugin/faulty: no luck"],
     ["returns a number", () => 7, "plugin/faulty: create returned no instance"],
     ["returns a promise", async () => ({}), "plugin/faulty: create returned a promise"],
-    ["has a handle that is none", () => ({ handle: 7 }), "plugin/faulty: its handle is not a function"],
+    ["has an invalid handle", () => ({ handle: 7 }), "plugin/faulty: its handle is not a function"],
   ] as const) {
     it(`create ${what}: the configuration is refused`, () => {
       assert.throws(

@@ -122,7 +122,7 @@ test("a reload to another number of threads shares anew, tight or not", () => {
   assert.deepEqual(unsent, [20, 5, 2.5]);
 });
 
-test("without a limit nobody looks", () => {
+test("without a limit nothing is measured", () => {
   const { clock, warnings, bounds } = watch(undefined);
   assert.equal(clock.pendingTimers, 0);
   assert.equal(bounds.length, 1);

@@ -27,7 +27,7 @@ async function ask(...handlers: Handler[]) {
   return { outcome, panics };
 }
 
-test("those in front see a late answer, from the inside out, with the name of who gave it", async () => {
+test("those in front see a late answer, from the inside out, with the name of the plugin that gave it", async () => {
   const seen: string[] = [];
   const watch = (place: string) =>
     follows((outcome) => {
@@ -81,11 +81,11 @@ test("a plugin that only looks at late answers and gives another one is named wi
 test("a promise of a plugin's own that rejects is its failure as well", async () => {
   const { outcome, panics } = await ask(
     follows((late) => late),
-    (query) => afterNext(Promise.reject(new Error("nobody there")), query, (late) => late),
+    (query) => afterNext(Promise.reject(new Error("no answer")), query, (late) => late),
     answersLater,
   );
   assert.deepEqual([outcome.rcode, outcome.plugin], [Rcode.SERVFAIL, "plugin1"]);
-  assert.deepEqual(panics, ["plugin1: plugin plugin1 failed: nobody there"]);
+  assert.deepEqual(panics, ["plugin1: plugin plugin1 failed: no answer"]);
 });
 
 test("who goes on with what afterNext gave gets it changed, and is watched over", async () => {

@@ -82,7 +82,7 @@ test("an address that is taken is an error that names it; a handler that throws 
   await endpoints.closeExcept(new Set());
 });
 
-test("an address changes from all to one and back, with no port in use and nobody else let in", async () => {
+test("an address changes from all to one and back, with no port in use and no other program let in", async () => {
   const endpoints = new HttpEndpoints({
     clock: new SystemClock(),
     onError: (error) => assert.fail(String(error)),

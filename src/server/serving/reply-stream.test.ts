@@ -147,7 +147,7 @@ describe("an answer of many messages", () => {
     assert.deepEqual([port.settled, maker.ended], [1, true]);
   });
 
-  test("that cannot be finished costs the connection, so that nobody takes a part for the whole", async () => {
+  test("that cannot be finished costs the connection, so that no client takes a part for the whole", async () => {
     const port = new KeepingPort({ takesParts: true });
     const maker = streamOf(query, 5, 2);
     assert.ok(

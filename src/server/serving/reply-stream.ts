@@ -57,7 +57,7 @@ async function sendAll(
   return undefined;
 }
 
-/** The reply that represents an outcome where only one can be shown; `undefined` if there is none. */
+/** The reply that represents an outcome where only one can be shown; `undefined` without a message. */
 export async function firstReply(outcome: Outcome): Promise<Reply | undefined> {
   if (outcome.kind === "reply") return outcome;
   if (outcome.kind !== "stream") return undefined;

@@ -1,4 +1,4 @@
-/** Which server block answers a query on one listener (docs/spec/coredns-behaviour.md#zone-choice). */
+/** Chooses the server block that answers a query on one listener (docs/spec/coredns-behaviour.md#zone-choice). */
 import { hashName, type Name } from "../../dns/name.ts";
 import { FOLD, octetAt } from "../../dns/octets.ts";
 import { RecordType } from "../../dns/type-names.ts";
@@ -11,16 +11,16 @@ import type { ZoneList } from "../../plugin/query/zones.ts";
 /** One key of a server block on one listener. */
 export interface Route {
   readonly zone: Name;
-  /** `undefined` when no plugin of the block handles queries. */
+  /** `undefined` if no plugin of the block handles queries. */
   readonly chain: Next | undefined;
-  /** The plugins that dynamic updates go through; `undefined` where the block takes none. */
+  /** The plugins for dynamic updates; `undefined` if the block accepts none. */
   readonly updateChain?: Next | undefined;
   /** Instances that may refuse a query for this block (`view`). */
   readonly filters: readonly PluginInstance[];
   readonly metadata: RouteMetadata | undefined;
   /** Whether a plugin of the block serves the zone from records of its own. */
   readonly servesZone?: (() => boolean) | undefined;
-  /** Who has to hear of answers that are given again; `undefined` where none may be. */
+  /** The plugins to inform of repeated answers; `undefined` if answers must not be repeated. */
   readonly witnesses?: readonly AnswerWitness[] | undefined;
 }
 
@@ -32,7 +32,7 @@ export interface RouteMetadata {
 export class RouteTable {
   readonly #byHash = new Map<number, Route[]>();
   readonly #root: Route[] = [];
-  /** Whether the question alone says which route takes a query, and one of them lets answers be given again. */
+  /** Whether the question alone decides which route takes a query, and a route allows repeated answers. */
   readonly mayRepeat: boolean;
   #onlyRoot = true;
 
@@ -53,8 +53,9 @@ export class RouteTable {
   }
 
   /**
-   * The route that takes the query: of the longest zone that has one which accepts. DS records of a zone are data of its parent (RFC 4035
-   * section 3.1.4.1), so the route of the next zone above takes a query for them, and the zone's own only if there is no such route.
+   * The route that takes the query: that of the longest zone with a route that accepts it. DS records belong to the
+   * parent zone (RFC 4035 section 3.1.4.1), so the route of the next zone above takes a query for them, and the
+   * zone's own only if there is no such route.
    */
   find(query: Query): Route | undefined {
     let childSide: Route | undefined;
@@ -69,7 +70,8 @@ export class RouteTable {
       }
     }
     for (const route of this.#root) {
-      // A block for the root is the parent of top-level domains if it serves the root zone. Most only ask resolvers.
+      // A block for the root is the parent of top-level domains if it serves the root zone. Most only forward to
+      // resolvers.
       if (childSide !== undefined && !isRootParentOf(route, query)) continue;
       if (route.chain !== undefined && accepts(route, query)) return route;
     }
@@ -94,7 +96,7 @@ function accepts(route: Route, query: Query): boolean {
   if (route.metadata !== undefined) collectMetadata(route.metadata, query);
   for (const filter of route.filters) {
     if (filter.accepts?.(query) !== false) continue;
-    // What this block knows of the query is nothing to the block that takes it.
+    // The metadata of this block must not reach the block that takes the query.
     query.metadata = metadata;
     return false;
   }

@@ -1,4 +1,4 @@
-/** What serves one scheme of server keys, and what it is given. */
+/** The interface of what serves one scheme of server keys. */
 
 import type { CounterSlot } from "../../lib/metrics/metric-slots.ts";
 import type { MetricsRegistry } from "../../lib/metrics/metrics.ts";
@@ -12,52 +12,52 @@ import type { UdpListen } from "../../transports/udp.ts";
 
 /** Serves one scheme. */
 export interface SchemeServer {
-  /** The sockets of a listen point. They have one port: where it is left to the system, that of the first. */
+  /** The sockets of a listen point. They share one port: if the system chooses it, that of the first. */
   readonly transports: readonly TransportName[];
   /** @throws ListenError */
   open(name: TransportName, socket: SocketWish, place: ListenerPlace): Promise<Transport>;
 }
 
 export interface SocketWish {
-  /** 0 leaves it to the system. */
+  /** 0 lets the system choose. */
   readonly port: number;
-  /** Whether others listen on the same address already, and allow it. */
+  /** Whether other sockets listen on the same address already, and share it. */
   readonly reusePort: boolean;
 }
 
-/** What a scheme needs to know of the listener that it opens sockets for. It outlives configurations, and so must hold on to none. */
+/** The listener, for a scheme that opens its sockets. It outlives configurations, and must refer to none. */
 export interface ListenerPlace {
   readonly label: string;
   /** Empty for all addresses. */
   readonly host: string;
-  /** Of the configuration in force: ask anew for each connection. */
+  /** Of the configuration in force: call it for each connection. */
   readonly settings: () => BlockSettings;
   receiver(transport: TransportName): MessageReceiver;
   readonly clock: Clock;
-  /** What all stream connections of the data plane share. */
+  /** Shared by all stream connections of the data plane. */
   readonly budget: ConnectionBudget;
   readonly listenUdp: () => Promise<UdpListen>;
   readonly tcpSockets: () => Promise<OpenTcpSocket>;
   readonly counters: TransportCounters;
   /**
    * A connection had to be closed because there are too many.
-   * @param own the bound of this listener, where it is that one
+   * @param own the listener's own bound, if that was reached
    */
   readonly onCrowded: (own?: number) => void;
   readonly metrics: MetricsRegistry;
   readonly onError: (error: unknown) => void;
 }
 
-/** What sockets count, for one listener. */
+/** The counters of one listener's sockets. */
 export interface TransportCounters {
-  /** Connections closed because there are too many. */
+  /** Connections closed because too many were open. */
   readonly turnedAway: CounterSlot;
   /** Connections closed because their clients do not read. */
   readonly unread: CounterSlot;
-  /** Connections and datagrams without the greeting that is expected of them, or with a malformed one. */
+  /** Connections and datagrams with a missing or malformed PROXY header. */
   readonly ungreeted: CounterSlot;
-  /** Datagrams that no reply can be sent to: from port 0. */
+  /** Datagrams from port 0, which cannot be answered. */
   readonly unanswerable: CounterSlot;
-  /** Datagrams that were longer than the room for them. */
+  /** Datagrams that were too long for the buffer. */
   readonly cutOff: CounterSlot;
 }

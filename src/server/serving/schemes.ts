@@ -1,6 +1,6 @@
 /**
- * What listens for a scheme of server keys: `dns://` on UDP and TCP, and what else there is. The table says which schemes a Corefile may
- * name; what serves one is loaded when a Corefile does.
+ * The schemes of server keys: `dns://` on UDP and TCP, and the others. The table decides which schemes a Corefile may
+ * name; the code of a scheme is loaded when a Corefile names it.
  */
 import type { Scheme } from "../../corefile/server-key.ts";
 import { dnsScheme } from "./dns-scheme.ts";

@@ -1,13 +1,16 @@
-/** Shares the turns of the event loop among all answers of many messages, so that hundreds of them hold up nobody. */
+/**
+ * Shares the turns of the event loop among all answers of many messages, so that hundreds of them do not delay other
+ * queries.
+ */
 import { setImmediate as nextTurn } from "node:timers/promises";
 import type { Clock } from "../../lib/time/clock.ts";
 
-/** Of a turn. Milliseconds. */
+/** Milliseconds of each turn. */
 const SHARE = 1;
 
 export class StreamTurns {
   readonly #clock: Pick<Clock, "now">;
-  /** One for each stream that has a message to make: no more than there are connections. */
+  /** One for each stream that has a message to make: at most as many as connections. */
   #waiting: (() => Promise<void>)[] = [];
   #isRunning = false;
 
@@ -16,8 +19,9 @@ export class StreamTurns {
   }
 
   /**
-   * Makes a message in one of the next turns: each stream one a turn, in the order in which they came, and all together for a millisecond.
-   * @returns what `make` returns, or rejects as it does
+   * Makes a message in one of the next turns: each stream one per turn, in order of arrival, and all together within
+   * the share of the turn.
+   * @returns the result of `make`, or rejects as it does
    */
   run<T>(make: () => Promise<T>): Promise<T> {
     const { promise, resolve, reject } = Promise.withResolvers<T>();
@@ -39,7 +43,7 @@ export class StreamTurns {
       let done = 0;
       while (done < jobs.length && (done === 0 || this.#clock.now() < until)) {
         const job = jobs[done++];
-        // Whoever waits for something else holds up nobody.
+        // A job that waits for something else does not delay the others.
         if (job !== undefined) await Promise.race([job(), nextTurn()]);
       }
       this.#waiting = [...jobs.slice(done), ...this.#waiting];

@@ -22,18 +22,18 @@ export const tlsScheme: SchemeServer = {
   },
 };
 
-/** What lies below the protocol of an encrypted listener: a proxy's greeting, and TLS where there is a certificate. */
+/** The layers below the protocol of an encrypted listener: the PROXY header, and TLS if there is a certificate. */
 export function layersBelow(place: ListenerPlace, tls: StreamLayer): readonly StreamLayer[] {
   const greeting = greetingLayers(place);
   return place.settings().identity === undefined ? greeting : [...greeting, tls];
 }
 
-/** What a connection of an encrypted listener takes. */
+/** Bytes of a connection of an encrypted listener. */
 export function connectionOctets({ settings }: ListenerPlace): () => number {
   return () => (settings().identity === undefined ? TCP_OCTETS : TLS_OCTETS);
 }
 
-/** @param protocols that clients may choose from */
+/** @param protocols that clients may select */
 export function tlsLayer(
   { label, settings, metrics }: ListenerPlace,
   protocols: readonly string[],

@@ -1,6 +1,6 @@
 /**
- * Queries that wait for something, oldest first. There is a bound: past it the oldest go without an answer, since their
- * clients are the first to have given up.
+ * Pending queries, oldest first. There is a bound: beyond it the oldest are dropped, since their clients are the
+ * first to give up.
  */
 
 import type { LateFollower } from "../../plugin/chain/late-outcome.ts";
@@ -10,21 +10,21 @@ import type { Arrival, Listener, Query } from "../../plugin/query/query.ts";
 import type { ReplyPort } from "../../transports/transport.ts";
 import type { InFlight } from "./in-flight.ts";
 
-/** What becomes of queries that wait. */
+/** Called at the end of pending queries. */
 export interface WaitingEnds {
-  /** It has to make room, and is none of those that wait any more. */
+  /** The query was dropped to make room, and is not pending any more. */
   givenUp(waiting: WaitingQuery): void;
-  /** Its outcome is there, whether it still waits or not. */
+  /** The outcome has arrived, whether the query is still pending or not. */
   settled(waiting: WaitingQuery, outcome: Outcome): void;
 }
 
-/** What queries have in common that came the same way and began in one configuration: one object for all of them. */
+/** Shared by queries that came over the same transport and began in one configuration. */
 export class WaitingOrigin {
   readonly listener: Listener;
   readonly transport: TransportName;
   readonly inFlight: InFlight;
   readonly ends: WaitingEnds;
-  /** By the clock, milliseconds: what queries know of their arrival is how much later it was. */
+  /** The time that the queries' arrival times are relative to, by the clock, in milliseconds. */
   readonly since: number;
 
   constructor(
@@ -39,17 +39,17 @@ export class WaitingOrigin {
     this.since = receivedAt;
   }
 
-  /** Whether it serves for a query that came then. */
+  /** Whether a query with this arrival time can use it. */
   isNear(receivedAt: number): boolean {
     const later = receivedAt - this.since;
     return later >= 0 && later < LONGEST_SERVICE;
   }
 }
 
-/** Milliseconds: as microseconds they are a number of 31 bits. One with a fraction would be one more object. */
+/** Milliseconds: in microseconds this fits 31 bits. A fractional number would be another heap object. */
 const LONGEST_SERVICE = 1_000_000;
 
-/** One query that waits, a link of the list; and what the query knows of its arrival meanwhile. */
+/** One pending query, a link of the list; it also holds the query's arrival time. */
 export class WaitingQuery implements LateFollower, Arrival {
   readonly query: Query;
   readonly port: ReplyPort;
@@ -58,10 +58,10 @@ export class WaitingQuery implements LateFollower, Arrival {
   readonly #received: number;
   older: WaitingQuery | undefined;
   newer: WaitingQuery | undefined;
-  /** False once it was answered or given up. */
+  /** False once it was answered or dropped. */
   waits = true;
 
-  /** Places that it takes: {@link placesOf}. */
+  /** Its number of places: {@link placesOf}. */
   get places(): number {
     return placesOf(this.query.length);
   }
@@ -98,35 +98,41 @@ export class WaitingQuery implements LateFollower, Arrival {
   }
 }
 
-/** Octets of a message that one place is meant for: most queries have a tenth of that. */
+/** Octets of a message that one place covers: most queries are far shorter. */
 const OCTETS_A_PLACE = 512;
 
-/** Places of a query of so many octets. A long one is kept as it came, and once more as it is passed on: a few thousand of them would fill the memory. */
+/**
+ * The number of places of a query. A long query is kept as received, and once more as it is forwarded: a few thousand
+ * of them would fill the memory.
+ */
 export function placesOf(octets: number): number {
   return 1 + Math.floor(octets / OCTETS_A_PLACE);
 }
 
-/** A listener with queries that wait. */
+/** A listener with pending queries. */
 export interface RoomUser {
-  /** Places that they take. */
+  /** The number of places in use. */
   readonly waiting: number;
   giveUpOldest(): void;
 }
 
-/** What the listeners of a thread share: the queries that wait at all of them. */
+/** The bound on pending queries that the listeners of a thread share. */
 export class WaitingRoom {
-  /** Places. May change at any time, as that of {@link WaitingQueries}. */
+  /** Places. May change at any time, like that of {@link WaitingQueries}. */
   limit = Number.POSITIVE_INFINITY;
-  /** Places that are taken. */
+  /** Places in use. */
   size = 0;
   readonly #listeners: () => Iterable<RoomUser>;
 
-  /** @param listeners those that are open */
+  /** @param listeners the open ones */
   constructor(listeners: () => Iterable<RoomUser>) {
     this.#listeners = listeners;
   }
 
-  /** Where it is full, the oldest queries go of the listener that has the most: a flood of one does not cost another one's. */
+  /**
+   * If it is full, drops the oldest queries of the listener that has the most, so that a flood on one listener costs
+   * the others nothing.
+   */
   makeRoom(places: number): void {
     while (this.size > 0 && this.size + places > this.limit) {
       let most: RoomUser | undefined;
@@ -138,7 +144,7 @@ export class WaitingRoom {
 }
 
 export class WaitingQueries {
-  /** Places. May change at any time: the next query that comes makes room then. */
+  /** Places. May change at any time: the next query makes room then. */
   limit: number;
   #oldest: WaitingQuery | undefined;
   #newest: WaitingQuery | undefined;
@@ -150,12 +156,12 @@ export class WaitingQueries {
     this.#room = room;
   }
 
-  /** Places that are taken. */
+  /** Places in use. */
   get size(): number {
     return this.#size;
   }
 
-  /** There is always room for one, however long. */
+  /** There is always room for one query, however long. */
   add(query: Query, port: ReplyPort, origin: WaitingOrigin): WaitingQuery {
     const places = placesOf(query.length);
     while (this.#size + places > this.limit && this.#oldest !== undefined) this.giveUpOldest();

@@ -17,13 +17,13 @@ function collector(): {
   };
 }
 
-const askNobody = () => Promise.reject(new Error("nobody is there"));
+const askNothing = () => Promise.reject(new Error("no answerer"));
 
 describe("the hub", () => {
   test("sends what is published to all who are attached, in order", async () => {
     const hub = new FeedHub();
     const feed = hub.feed("0/told/0");
-    feed.publish("before anybody listens");
+    feed.publish("before the first listener");
     const [one, other] = [collector(), collector()];
     await hub.attach(one, one.sink);
     feed.publish(1);
@@ -94,7 +94,7 @@ describe("the hub", () => {
     assert.ok(new Set(turns).size >= 3, `${turns}`);
   });
 
-  test("stops a snapshot for whoever is detached", async () => {
+  test("stops a snapshot for a detached follower", async () => {
     const hub = new FeedHub();
     hub.feed("k").provide(() => Array(5000).keys());
     const { sink, received } = collector();
@@ -105,8 +105,8 @@ describe("the hub", () => {
   });
 });
 
-test("each channel delivers to its own listener, and to none where nobody listens", () => {
-  const feeds = new ReceivingFeeds(askNobody);
+test("each channel delivers to its own listener, and a message without a listener is dropped", () => {
+  const feeds = new ReceivingFeeds(askNothing);
   const heard: unknown[] = [];
   feeds.feed("a").receive((message) => void heard.push(["a", message]));
   feeds.feed("b").receive((message) => void heard.push(["b", message]));
@@ -122,8 +122,8 @@ test("each channel delivers to its own listener, and to none where nobody listen
   ]);
 });
 
-test("a listener that takes its time is waited for where somebody asks", async () => {
-  const feeds = new ReceivingFeeds(askNobody);
+test("a slow listener is waited for on request", async () => {
+  const feeds = new ReceivingFeeds(askNothing);
   const { promise, resolve } = Promise.withResolvers<void>();
   feeds.feed("slow").receive(() => promise);
   feeds.feed("quick").receive(() => undefined);

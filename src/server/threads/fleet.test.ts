@@ -137,7 +137,7 @@ for (const [way, listen] of [
       assert.deepEqual(await app.ask("a.", 90), new Set(["192.0.2.1"]));
       const udp = await app.counted();
       assert.equal((udp[LEADER] ?? 0) + (udp[FOLLOWER] ?? 0), 90);
-      // A share that is chosen by the hash of 90 random ports: nobody goes empty-handed.
+      // The hash of 90 random ports chooses a socket: no socket gets nothing.
       assert.ok((udp[LEADER] ?? 0) > 5 && (udp[FOLLOWER] ?? 0) > 20, JSON.stringify(udp));
       assert.equal(udp.portolan_data_planes, 3);
       assert.equal(udp.portolan_data_plane_missed_scrapes_total ?? 0, 0);

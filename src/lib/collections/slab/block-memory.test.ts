@@ -25,7 +25,7 @@ for (const [octets, units] of [
   test(`${octets} octets need ${units} units`, () => assert.equal(unitsFor(octets), units));
 }
 
-test("memory is taken into use by the region, and at its end there is none", () => {
+test("memory is taken into use by region, until all regions are in use", () => {
   const blocks = memory(2);
   assert.equal(blocks.octetsTouched, 0);
   assert.equal(blocks.allocate(REGION_UNITS), 0);
@@ -72,7 +72,7 @@ test("a hole is found again for what is as long as it, and for what is shorter",
   assert.equal(blocks.lengthOf(fourth), 1023);
 });
 
-test("the hand goes round all blocks in use, and finds none where there is none", () => {
+test("the hand goes round all blocks in use, and finds nothing in empty memory", () => {
   const blocks = memory(2);
   assert.equal(blocks.nextBlock(), -1);
   const units = [8, 2, 32, REGION_UNITS, 3].map((length) => blocks.allocate(length));
@@ -98,7 +98,7 @@ test("blocks never lie over each other or in two regions, whatever comes and goe
       const blocks = memory(3);
       const inUse = new Map<number, number>();
       const free = (unit: number): void => {
-        // Nobody else wrote into it.
+        // No other block overlaps it.
         const end = (unit + (inUse.get(unit) ?? assert.fail())) * UNIT_WORDS;
         for (const word of blocks.words.subarray(unit * UNIT_WORDS, end)) assert.equal(word, unit + 1);
         blocks.free(unit);

@@ -1,9 +1,9 @@
 /**
- * Memory in blocks, cut out of one buffer: the part of `malloc` for what must be no object. A block has any number of units of 32 octets, and
- * free neighbours become one at once. Free blocks stand in lists by their length, so finding one that fits and giving one back take the same
- * few steps whatever else is there (two-level segregated fit, after Masmano and others). No length has memory of its own: what was full
- * of small blocks can hold large ones later, and the other way round. Nothing is allocated for a block, and all that is known of them lies in
- * the buffer, too.
+ * A block allocator in one buffer: `malloc` for data that must not be objects. A block has any number of units of 32
+ * octets, and free neighbours are merged at once. Free blocks are in lists by length, so allocating and freeing take
+ * constant time (two-level segregated fit, after Masmano and others). No length has memory of its own: memory that
+ * was full of small blocks can hold large ones later, and vice versa. Nothing is allocated per block: all bookkeeping
+ * is in the buffer, too.
  */
 import { roundUp, type SharedParts } from "./shared-parts.ts";
 import { SlabFault } from "./slab-fault.ts";
@@ -11,31 +11,31 @@ import { SlabFault } from "./slab-fault.ts";
 /** Blocks begin at multiples of it. */
 export const UNIT_OCTETS = 32;
 export const UNIT_WORDS = UNIT_OCTETS / 4;
-/** No block in use is shorter, so no two of them begin in the same pair of units. */
+/** The shortest block in use, so no two blocks begin in the same pair of units. */
 export const LEAST_UNITS = 2;
-/** The largest block is a region: 128 KiB. Memory is taken into use by the region, and no block lies in two. */
+/** The largest block is a region: 128 KiB. Memory is taken into use by region, and no block crosses two. */
 export const REGION_UNITS = 1 << 12;
 export const REGION_OCTETS = REGION_UNITS * UNIT_OCTETS;
 
-/** What the map says of a unit where a block begins; where none does, it is less than that. */
+/** In the map: a block begins at this unit. Smaller values mean that none does. */
 const BEGINS = 0x80;
 const FREE = 0x40;
-/** The block before it in the region is free. */
+/** The previous block in the region is free. */
 const AFTER_FREE = 0x20;
-/** The length in units; 0 for a longer one, which stands in the two octets that follow, seven bits in each. */
+/** The length in units; 0 for a longer one, stored in the next two octets, seven bits in each. */
 const SHORT = 0x0f;
 const FURTHER_BITS = 7;
 const FURTHER = (1 << FURTHER_BITS) - 1;
 
-/** Lengths below this have a list each, and from there on each power of two has eight. */
+/** Lengths below this have a list each; above it each power of two has eight lists. */
 const EXACT = SHORT + 1;
 const EXACT_BITS = 4;
 const STEP_BITS = 3;
 const LISTS = listOf(REGION_UNITS) + 1;
-/** How many of a list with different lengths are looked at before a larger block is cut. */
+/** Blocks examined in a list of mixed lengths before a larger block is cut. */
 const LOOKED_AT = 4;
 
-/** Numbers in the part `control`: the two last are a bit for each list that has blocks, and the first block of each list. */
+/** Words of the part `control`. The last two are a bit for each non-empty list, and the first block of each list. */
 const REGIONS_IN_USE = 0;
 const UNITS_IN_USE = 1;
 const HAND = 2;
@@ -43,7 +43,7 @@ const FILLED = 4;
 const HEADS = 8;
 const CONTROL_WORDS = HEADS + LISTS;
 
-/** Words of a free block. The last one names its first unit. */
+/** Words of a free block. The last one is the number of its first unit. */
 const NEXT = 0;
 const PREVIOUS = 1;
 
@@ -58,7 +58,7 @@ export function unitsFor(octets: number): number {
   return Math.max(LEAST_UNITS, Math.ceil(octets / UNIT_OCTETS));
 }
 
-/** The list that blocks of that length stand in. */
+/** The list of blocks of that length. */
 function listOf(length: number): number {
   if (length < EXACT) return length;
   const bits = 31 - Math.clz32(length);
@@ -66,24 +66,24 @@ function listOf(length: number): number {
   return EXACT + ((bits - EXACT_BITS) << STEP_BITS) + step;
 }
 
-/** The first list of which each block is as long as that. */
+/** The first list whose blocks are all at least that long. */
 function listFrom(length: number): number {
   if (length < EXACT) return length;
   return listOf(length + (1 << (31 - Math.clz32(length) - STEP_BITS)) - 1);
 }
 
 export class BlockMemory {
-  /** All blocks: the one that begins at unit `u` has its first word at `u * UNIT_WORDS`. */
+  /** All blocks: the block at unit `u` has its first word at `u * UNIT_WORDS`. */
   readonly words: Int32Array;
   /** The same memory. */
   readonly octets: Uint8Array;
   readonly regions: number;
-  /** Whether another region may be taken into use. The first one may in any case. */
+  /** Whether another region may be taken into use. The first one always may. */
   mayGrow: () => boolean = always;
   readonly #control: Int32Array;
   readonly #map: Uint8Array;
 
-  /** @param regions how many regions of {@link REGION_OCTETS} there are at the most */
+  /** @param regions the most regions of {@link REGION_OCTETS} */
   constructor(parts: SharedParts, regions: number) {
     this.regions = regions;
     this.#control = parts.int32(CONTROL_WORDS);
@@ -93,14 +93,14 @@ export class BlockMemory {
     this.octets = octets;
   }
 
-  /** Octets that this takes of a buffer. */
+  /** Octets of a buffer that this needs. */
   static octetsFor(regions: number): number {
     return roundUp(4 * CONTROL_WORDS) + roundUp(regions * REGION_UNITS) + roundUp(regions * REGION_OCTETS);
   }
 
   /**
-   * Makes all memory free, whatever is there.
-   * @param isNew whether it is all zero: to write there would have the kernel give memory for it
+   * Frees all memory, whatever it holds.
+   * @param isNew whether it is all zero: writing zeros would make the kernel allocate it
    */
   clear(isNew: boolean): void {
     if (!isNew) this.#map.fill(0);
@@ -113,7 +113,7 @@ export class BlockMemory {
     return this.#read(UNITS_IN_USE) * UNIT_OCTETS;
   }
 
-  /** Octets that were ever in use: what the kernel has given. */
+  /** Octets that were ever in use: the kernel has allocated these. */
   get octetsTouched(): number {
     return this.unitsTouched * UNIT_OCTETS;
   }
@@ -125,7 +125,7 @@ export class BlockMemory {
 
   /**
    * @param length units, as {@link unitsFor} counts them
-   * @returns the unit at which the block begins, -1 where none is free that is long enough
+   * @returns the first unit of the block, -1 if no free block is long enough
    */
   allocate(length: number): number {
     let unit = this.#findFree(length);
@@ -146,7 +146,7 @@ export class BlockMemory {
     return unit;
   }
 
-  /** Frees a block. Its first two words and its last one change, and so do those of free blocks. */
+  /** Frees a block. Overwrites its first two words and its last one. */
   free(unit: number): void {
     let start = unit;
     let length = this.lengthOf(unit);
@@ -179,15 +179,15 @@ export class BlockMemory {
     return short !== 0 ? short : this.#stateOf(unit + 1) | (this.#stateOf(unit + 2) << FURTHER_BITS);
   }
 
-  /** Where the free block begins that ends before the block at `unit`; `unit` itself where that is none. */
+  /** The first unit of the free block in front of the block at `unit`; `unit` itself without one. */
   runStart(unit: number): number {
     return (this.#stateOf(unit) & AFTER_FREE) === 0 ? unit : (this.words[unit * UNIT_WORDS - 1] as number);
   }
 
   /**
-   * The block in use that lies at the hand or behind it; the hand moves on to what follows. The hand goes round all memory that was ever in
-   * use, so who looks for a block that can be spared comes by all of them.
-   * @returns its unit, -1 where there is none in a whole round
+   * The next block in use at or behind the hand; the hand moves on to what follows. The hand goes round all memory
+   * that was ever in use, so a search for a block to evict reaches every block.
+   * @returns its unit, -1 if a whole round finds no block
    */
   nextBlock(): number {
     const end = this.unitsTouched;
@@ -205,7 +205,7 @@ export class BlockMemory {
     return NONE;
   }
 
-  /** The first block in use that begins in a part of memory; -1 where none does. */
+  /** The first block in use that begins in a part of memory; -1 without one. */
   firstBlock(from: number, end: number): number {
     let unit = from;
     while (unit < end) {
@@ -215,7 +215,7 @@ export class BlockMemory {
     return NONE;
   }
 
-  /** The blocks in use of a region. None may be allocated or freed meanwhile. */
+  /** The blocks in use of a region. Do not allocate or free while iterating. */
   *blocksIn(region: number): Generator<number> {
     const end = (region + 1) * REGION_UNITS;
     let unit = this.firstBlock(region * REGION_UNITS, end);
@@ -225,12 +225,12 @@ export class BlockMemory {
     }
   }
 
-  /** The hand moves there. */
+  /** Moves the hand. */
   moveHand(unit: number): void {
     this.#control[HAND] = unit;
   }
 
-  /** Units to the next beginning of a block, or at least nearer to it. */
+  /** Units to the next beginning of a block, or at least closer to it. */
   #step(unit: number): number {
     if ((this.#stateOf(unit) & BEGINS) === 0) return 1;
     const length = this.lengthOf(unit);
@@ -252,7 +252,7 @@ export class BlockMemory {
     return list === NONE ? NONE : this.#read(HEADS + list);
   }
 
-  /** The first list from that one on which has blocks. */
+  /** The first non-empty list from this one on. */
   #filledFrom(list: number): number {
     let word = list >> 5;
     let bits = this.#read(FILLED + word) & (NONE << (list & 31));
@@ -264,7 +264,7 @@ export class BlockMemory {
     return (word << 5) + 31 - Math.clz32(bits & -bits);
   }
 
-  /** Makes a free block, and has the one behind it know of it. */
+  /** Makes a free block, and marks the block behind it. */
   #link(unit: number, length: number): void {
     const { words } = this;
     const list = listOf(length);
@@ -294,7 +294,7 @@ export class BlockMemory {
       this.#control[FILLED + (list >> 5)] = this.#read(FILLED + (list >> 5)) & ~(1 << (list & 31));
   }
 
-  /** Whether what lies before a block is free. */
+  /** Records whether the memory in front of a block is free. */
   #tellNext(next: number, afterFree: number): void {
     if (next % REGION_UNITS !== 0) this.#map[next] = (this.#stateOf(next) & ~AFTER_FREE) | afterFree;
   }

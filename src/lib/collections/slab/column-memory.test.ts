@@ -21,7 +21,7 @@ const step = fc.record({
   value: fc.integer({ min: 0, max: 200 }),
 });
 
-test("columns and what is made of them are those of a map, alone, shared, and seen by who joined", () => {
+test("columns and their tables equal a map: unshared, shared, and in a reader that joined", () => {
   fc.assert(
     fc.property(fc.array(step, { maxLength: 80 }), (steps) => {
       const [writer, reader] = [new Parts(), new Parts()];

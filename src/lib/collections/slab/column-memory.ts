@@ -1,35 +1,42 @@
 /**
- * Columns of numbers and chunks of octets that grow, for tables that are no objects to the garbage collector. They begin in memory of one
- * thread. {@link ColumnMemory.share} moves them into shared memory, where other threads read what this one writes.
+ * Columns of numbers and chunks of octets that grow, for tables that are not objects to the garbage collector. They
+ * start in memory of one thread. {@link ColumnMemory.share} moves them into shared memory, where other threads read
+ * what this one writes.
  *
- * Who reads takes the same columns in the same order, with the same classes, and has {@link ColumnMemory.join} put the writer's memory in their
- * place. Reading goes without locks: see {@link ColumnMemory.beginReading}.
+ * A reader makes the same columns in the same order, with the same classes, and replaces its memory with the writer's
+ * by {@link ColumnMemory.join}. Reads take no locks: see {@link ColumnMemory.beginReading}.
  */
 import { ReadGuard } from "./read-guard.ts";
 
 type Cells = Int32Array | Uint16Array | Uint8Array;
 
-/** What another thread needs to {@link ColumnMemory.join}. Sending it sends no octets. */
+/** Everything that another thread needs to {@link ColumnMemory.join}. Sending it copies no data. */
 export interface SharedColumns {
-  /** How often columns have moved, or chunks were added, in the life of this memory. */
+  /** The number of times that columns were moved or chunks were added. */
   readonly layout: number;
   readonly control: SharedArrayBuffer;
   readonly columns: readonly SharedArrayBuffer[];
   readonly chunks: readonly (readonly SharedArrayBuffer[])[];
 }
 
-/** Words of the part `control`, each in a line of its own: a counter that is odd while something changes, and the layout. */
+/**
+ * Words of the part `control`, each in a cache line of its own: a counter that is odd during a change, and the
+ * layout.
+ */
 const SEQUENCE = 0;
 const LAYOUT = 16;
 const CONTROL_WORDS = 32;
 
-/** Cells of the smallest column that threads share: a page of numbers, and the kernel gives no memory for cells that nobody writes to. */
+/**
+ * Cells of the smallest shared column: a page of numbers. The kernel allocates no memory for cells that are never
+ * written.
+ */
 const LEAST_SHARED = 1 << 14;
 const LEAST = 16;
-/** So many are copied in less than a tenth of a millisecond. */
+/** A portion is small enough not to hold up the thread. */
 const PORTION_OCTETS = 1 << 16;
 
-/** A column. Whoever loops over it takes `cells` anew each time: they move as it grows. */
+/** A column. A loop must read `cells` again after each growth: they move. */
 export class Column<T extends Cells> {
   cells: T;
   readonly #make: (length: number, isShared: boolean) => T;
@@ -42,13 +49,13 @@ export class Column<T extends Cells> {
     this.cells = make(length, false);
   }
 
-  /** Octets of memory that it takes: the kernel gives none for shared cells that were never in use. */
+  /** Bytes of memory. Shared cells that were never written take none. */
   get octets(): number {
     const { buffer, BYTES_PER_ELEMENT, byteLength } = this.cells;
     return buffer instanceof SharedArrayBuffer ? this.#used * BYTES_PER_ELEMENT : byteLength;
   }
 
-  /** Makes room for a cell. New ones hold 0. */
+  /** Makes room for a cell. New cells hold 0. */
   reserve(index: number): void {
     if (index >= this.#used) this.#used = index + 1;
     if (index < this.cells.length) return;
@@ -56,7 +63,7 @@ export class Column<T extends Cells> {
     this.#move(isShared ? 2 * (index + 1) : Math.max(LEAST, index + 1 + (index >> 3)), isShared);
   }
 
-  /** Moves it to where other threads see it. */
+  /** Moves it into shared memory. */
   share(): SharedArrayBuffer {
     const { buffer } = this.cells;
     if (buffer instanceof SharedArrayBuffer) return buffer;
@@ -64,7 +71,7 @@ export class Column<T extends Cells> {
     return this.share();
   }
 
-  /** Looks at the column of another thread. */
+  /** Attaches to the column of another thread. */
   join(buffer: SharedArrayBuffer): void {
     const type = this.cells.constructor as new (buffer: SharedArrayBuffer) => T;
     this.cells = new type(buffer);
@@ -78,7 +85,7 @@ export class Column<T extends Cells> {
   }
 }
 
-/** Pieces of one size, which stay where they are. */
+/** Pieces of one size that never move. */
 export class Chunks {
   readonly #octets: number;
   readonly #moved: () => boolean;
@@ -104,7 +111,7 @@ export class Chunks {
     return this.#list.flatMap(({ buffer }) => (buffer instanceof SharedArrayBuffer ? buffer : []));
   }
 
-  /** Moves one after the other to where other threads see it. */
+  /** Moves them into shared memory one after the other. */
   *shareInPortions(): Generator<undefined> {
     for (const [index, chunk] of this.#list.entries()) {
       if (chunk.buffer instanceof SharedArrayBuffer) continue;
@@ -126,13 +133,13 @@ export class ColumnMemory {
   #control: Int32Array | undefined;
   #guard: ReadGuard | undefined;
   #isReader = false;
-  /** That which is known here. */
+  /** The layout that this side has attached to. */
   #layout = 0;
-  /** Columns have moved since the layout was told last. */
+  /** Columns have moved since the layout was last published. */
   #isMoved = false;
   #onLayout: (() => void) | undefined;
 
-  /** Numbers of 32 bits. @param length cells that are there from the beginning */
+  /** 32-bit numbers. @param length cells that exist from the beginning */
   int32(length = 0): Column<Int32Array> {
     return this.#add(length, (cells, isShared) =>
       isShared ? new Int32Array(new SharedArrayBuffer(4 * cells)) : new Int32Array(cells),
@@ -168,8 +175,8 @@ export class ColumnMemory {
   }
 
   /**
-   * Moves what there is to where other threads will see it, in portions: then {@link share} has little to move. Between two of them it may be written to as
-   * before, and there is no counter yet.
+   * Moves the present data into shared memory, in portions, so that {@link share} has little left to move. Between
+   * two portions the memory may be written as before; there is no counter yet.
    */
   *prepareToShare(): Generator<undefined> {
     for (const column of this.#columns) {
@@ -182,7 +189,7 @@ export class ColumnMemory {
 
   /**
    * Lets other threads read.
-   * @param onLayout called when they have to {@link join} anew
+   * @param onLayout called when they have to {@link join} again
    */
   share(onLayout?: () => void): SharedColumns {
     if (onLayout !== undefined) this.#onLayout = onLayout;
@@ -198,7 +205,7 @@ export class ColumnMemory {
     };
   }
 
-  /** Reads what another thread writes, in place of all that was here. */
+  /** Attaches to the memory of another thread; the own contents are dropped. */
   join({ layout, control, columns, chunks }: SharedColumns): void {
     this.#isReader = true;
     this.#layout = layout;
@@ -211,7 +218,7 @@ export class ColumnMemory {
     for (const [index, each] of this.#chunks.entries()) each.join(chunks[index] ?? []);
   }
 
-  /** One change. Other threads that read meanwhile begin anew. */
+  /** Makes one change. Other threads that are reading start again. */
   write<T>(change: () => T): T {
     this.beginWriting();
     try {
@@ -221,7 +228,7 @@ export class ColumnMemory {
     }
   }
 
-  /** The writer begins a change, and ends it with {@link endWriting}. Between the two nobody reads what is there. */
+  /** Begins a change, which {@link endWriting} ends. Readers wait or fail in between. */
   beginWriting(): void {
     if (this.#isReader) throw new TypeError("another thread writes here");
     this.#guard?.turn(0);
@@ -238,13 +245,14 @@ export class ColumnMemory {
   }
 
   /**
-   * A reader begins. What it reads until {@link isWhole} may be of no state at all: lengths may be any number, and what is chained may be a
-   * circle.
+   * Begins a read. Until {@link isWhole} confirms it, the data may be inconsistent: lengths may be any number, and
+   * chains may be circular.
    *
-   * Why nothing torn is taken for whole: see {@link ReadGuard}, whose one region this is. Cells that have moved are written to no more, so
-   * who still looks at the former ones would see one state for ever: the layout is written between the two turns of the counter that enclose the move, so a
-   * reader with the former layout either sees the later one here, or that the counter has changed in the end.
-   * @returns false while a change is being made, or when columns have moved that are not known here yet
+   * Why no torn read passes: see {@link ReadGuard}, whose single region this is. Cells that have moved are not
+   * written any more, so a reader with the old cells would see one state for ever. Therefore the layout is written
+   * between the two turns of the counter that enclose the move: a reader with the old layout either sees the new one
+   * here, or sees in the end that the counter has changed.
+   * @returns false during a change, or if columns have moved since the last {@link join}
    */
   beginReading(): boolean {
     const control = this.#control;
@@ -252,25 +260,25 @@ export class ColumnMemory {
     return this.#guard.begin(0) && Atomics.load(control, LAYOUT) === this.#layout;
   }
 
-  /** Whether what was read since {@link beginReading} is one state. */
+  /** Whether everything read since {@link beginReading} is one state. */
   isWhole(): boolean {
     return this.#guard === undefined || this.#guard.isWhole();
   }
 
   /**
-   * A reader sleeps if a change is being made.
-   * @returns false where that is of no use, as columns have moved that are not known here yet
+   * Sleeps during a change.
+   * @returns false if that is of no use, because columns have moved since the last {@link join}
    */
   sleep(milliseconds: number): boolean {
     const control = this.#control;
     if (control === undefined || Atomics.load(control, LAYOUT) !== this.#layout) return false;
     const sequence = Atomics.load(control, SEQUENCE);
-    // Nobody wakes it.
+    // There is no wake-up; the time-out ends the sleep.
     if ((sequence & 1) !== 0) Atomics.wait(control, SEQUENCE, sequence, milliseconds);
     return true;
   }
 
-  /** Notes that something is about to move. @returns whether it is to be where other threads see it */
+  /** Records that a column is about to move. @returns whether it has to be in shared memory */
   #moved(): boolean {
     if (this.#guard === undefined) return false;
     this.#isMoved = true;

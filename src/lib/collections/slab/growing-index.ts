@@ -2,19 +2,19 @@ import { type Column, ColumnMemory } from "./column-memory.ts";
 import { SlabFault } from "./slab-fault.ts";
 
 /**
- * From hashes to numbers, for as many as there come to be. It grows by one place with each entry (linear hashing after Litwin), so no turn of
- * the event loop pays for all entries at once, and nothing of it is an object. Entries are small numbers of the caller's choice, each
- * at one place only.
+ * Maps hashes to numbers, for any number of entries. It grows by one slot with each entry (linear hashing after
+ * Litwin), so no event-loop turn pays for all entries at once, and it contains no objects. Entries are small numbers
+ * of the caller's choice, each in one slot only.
  */
 export class GrowingIndex {
-  /** The first entry of each place, plus one: 0 for none, as memory is that nobody has written to. */
+  /** The first entry of each slot, plus one: 0 for none, like memory that was never written. */
   readonly #heads: Column<Int32Array>;
-  /** Of each entry. */
+  /** The hash of each entry. */
   readonly #hashes: Column<Int32Array>;
   readonly #next: Column<Int32Array>;
   readonly #round: Column<Int32Array>;
 
-  /** @param memory where it lies */
+  /** @param memory that holds the index */
   constructor(memory: ColumnMemory = new ColumnMemory()) {
     this.#heads = memory.int32(SMALLEST);
     this.#hashes = memory.int32(SMALLEST);
@@ -28,7 +28,7 @@ export class GrowingIndex {
     return this.#heads.octets + this.#hashes.octets + this.#next.octets;
   }
 
-  /** The entry that came first of those with a hash; {@link NO_ENTRY} for none. */
+  /** The oldest entry of a hash; {@link NO_ENTRY} for none. */
   first(hash: number): number {
     return this.#from((this.#heads.cells[this.#placeOf(hash)] ?? 0) - 1, hash);
   }
@@ -38,7 +38,7 @@ export class GrowingIndex {
     return this.#from(this.#next.cells[entry] ?? NO_ENTRY, this.#hashes.cells[entry] ?? 0);
   }
 
-  /** Puts an entry behind all others of its hash. It must not be there yet. */
+  /** Appends an entry to those of its hash. It must not be present. */
   add(entry: number, hash: number): void {
     this.#hashes.reserve(entry);
     this.#next.reserve(entry);
@@ -50,7 +50,7 @@ export class GrowingIndex {
     if (size > (round[MASK] ?? 0) + 1 + (round[SPLIT] ?? 0)) this.#grow(round);
   }
 
-  /** The entry must be there. */
+  /** The entry must be present. */
   remove(entry: number): void {
     const next = this.#next.cells;
     const heads = this.#heads.cells;
@@ -81,7 +81,7 @@ export class GrowingIndex {
     const hashes = this.#hashes.cells;
     const next = this.#next.cells;
     let entry = start;
-    // Who reads while another thread writes may be led round a circle.
+    // A reader may follow a circular chain while another thread writes.
     let left = next.length;
     while (entry !== NO_ENTRY && hashes[entry] !== hash && left-- > 0) entry = next[entry] ?? NO_ENTRY;
     return left < 0 ? NO_ENTRY : entry;
@@ -104,7 +104,7 @@ export class GrowingIndex {
     next[at] = entry;
   }
 
-  /** Divides the entries of one place between that and a new one. */
+  /** Divides the entries of one slot between that and a new one. */
   #grow(round: Int32Array): void {
     const mask = round[MASK] ?? 0;
     const place = round[SPLIT] ?? 0;
@@ -127,10 +127,13 @@ export class GrowingIndex {
   }
 }
 
-/** What stands for no entry. */
+/** Means no entry. */
 export const NO_ENTRY = -1;
 
-/** Words of the part `round`: places of the round before, less one (a power of two less one), how many of those have been split, and entries. */
+/**
+ * Words of the part `round`: slots of the previous round, less one (a power of two less one), the number of slots
+ * already split, and entries.
+ */
 const MASK = 0;
 const SPLIT = 1;
 const SIZE = 2;
@@ -138,7 +141,7 @@ const ROUND_WORDS = 3;
 
 const SMALLEST = 16;
 
-/** The array, or a copy with some room to spare where it does not reach as far as `index`. */
+/** The array, or a larger copy if it does not reach `index`. */
 export function withRoom<T extends Int32Array | Uint16Array | Uint8Array>(
   array: T,
   index: number,

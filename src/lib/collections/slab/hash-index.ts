@@ -1,14 +1,17 @@
 /**
- * From hashes to numbers, open addressing with linear probing. The table is made for as many entries as there will ever be, so it never grows
- * and nothing has to wait until it has grown; pages that nothing falls on cost no memory. Hashes must be keyed where strangers choose
- * what is hashed.
+ * Maps hashes to numbers: open addressing with linear probing. The table is made for the largest number of entries,
+ * so it never grows and no turn has to wait for that; untouched pages cost no memory. Hashes must be keyed if an
+ * attacker can choose the hashed data.
  */
 
 import { roundUp, type SharedParts } from "./shared-parts.ts";
 import { SlabFault } from "./slab-fault.ts";
 
 export class HashIndex {
-  /** Pairs of hash and number plus one; a second word of 0 marks an empty place. For loops that must not call: see {@link first}. */
+  /**
+   * Pairs of hash and number plus one; a second word of 0 marks an empty slot. For loops that must not call: see
+   * {@link first}.
+   */
   readonly pairs: Int32Array;
   readonly #mask: number;
 
@@ -23,7 +26,10 @@ export class HashIndex {
     return roundUp(8 * placesFor(capacity));
   }
 
-  /** Where in {@link pairs} the search for a hash begins. It goes on with {@link next} and ends at an empty place. */
+  /**
+   * The place in {@link pairs} where the search for a hash begins. It continues with {@link next} and ends at an
+   * empty slot.
+   */
   first(hash: number): number {
     return (hash & this.#mask) << 1;
   }
@@ -32,7 +38,7 @@ export class HashIndex {
     return (at + 2) & ((this.#mask << 1) | 1);
   }
 
-  /** There must be room. */
+  /** There must be a free slot. */
   add(hash: number, value: number): void {
     const { pairs } = this;
     const first = this.first(hash);
@@ -45,7 +51,7 @@ export class HashIndex {
     pairs[at + 1] = value + 1;
   }
 
-  /** What follows moves up, so that no search finds a gap before its end. */
+  /** Moves the following entries up, so that no search ends at a gap too early. */
   remove(hash: number, value: number): void {
     const { pairs } = this;
     const first = this.first(hash);
@@ -60,7 +66,7 @@ export class HashIndex {
     for (let at = this.next(gap); pairs[at + 1] !== 0; at = this.next(at)) {
       if (at === found) throw new SlabFault("the index has no empty place");
       const home = (pairs[at] as number) & mask;
-      // It may fill the gap unless its home lies behind the gap, going round.
+      // An entry may fill the gap unless its home slot lies behind the gap, in circular order.
       if ((((at >> 1) - home) & mask) < (((at >> 1) - (gap >> 1)) & mask)) continue;
       pairs[gap] = pairs[at] as number;
       pairs[gap + 1] = pairs[at + 1] as number;
@@ -70,7 +76,7 @@ export class HashIndex {
   }
 }
 
-/** A power of two, at the most half of which is taken: searches look at two places on the average. */
+/** A power of two, at most half of which is taken, so searches stay short. */
 function placesFor(capacity: number): number {
   return 2 ** Math.ceil(Math.log2(2 * Math.max(1, capacity)));
 }

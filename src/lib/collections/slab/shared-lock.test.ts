@@ -20,7 +20,7 @@ test("one thread has the lock at a time", () => {
   assert.equal(second.take(), Taken.WHOLE);
 });
 
-test("who finds the lock taken for two seconds has it, and nobody else", () => {
+test("a thread that finds the lock taken for two seconds takes it over, and only one does", () => {
   const { time, first, second, third } = threads(3);
   first.take();
   const taken = [];

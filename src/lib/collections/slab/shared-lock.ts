@@ -1,7 +1,8 @@
 /**
- * A lock for those who write to memory that several threads share. Nobody sleeps: who does not get it in a few microseconds goes without.
- * A thread that was ended while it wrote leaves the lock and half a change behind; the next one is told so. Should it go on all the same, it cannot release what is
- * another thread's by then.
+ * A lock for threads that write to shared memory. No thread sleeps: one that does not get the lock within
+ * microseconds goes on without writing. A thread that is terminated during a write leaves the lock taken and the data
+ * half changed; the next owner is informed of that. If the old owner still runs, it cannot release a lock that
+ * another thread has taken over.
  */
 
 /** Words of the lock. */
@@ -9,14 +10,17 @@ export const LOCK_WORDS = 3;
 /** The number of its owner; 0 for none. */
 const OWNER = 0;
 const SINCE = 1;
-/** The number given last. */
+/** The latest number that was assigned. */
 const NUMBERS = 2;
 
-/** Attempts, some 10 ns each. */
+/** Attempts to take the lock. */
 const PATIENCE = 2_000;
-/** Milliseconds. What is done under the lock takes less than one. */
+/** Milliseconds. Work under the lock takes far less. */
 const ABANDONED_AFTER = 2_000;
-/** Of the time between two looks of a thread, no more than this counts: the whole process may have been stopped, or its machine asleep. */
+/**
+ * The most that counts of the time between two attempts of a thread: the whole process may have been stopped, or its
+ * machine asleep.
+ */
 const LONGEST_LOOK = 100;
 
 export const Taken = { NOT: 0, WHOLE: 1, ABANDONED: 2 } as const;
@@ -25,9 +29,12 @@ export class SharedLock {
   readonly #words: Int32Array;
   readonly #at: number;
   readonly #now: () => number;
-  /** Each of those that take it has another one. */
+  /** Unique for each user of the lock. */
   readonly #number: number;
-  /** When this thread went without last: since when the lock was taken, for how long that had been so, and the time. */
+  /**
+   * This thread's last failed attempt: since when the lock was taken, for how long that had been observed, and the
+   * time.
+   */
   #seenSince = 0;
   #seenFor = 0;
   #lookedAt = 0;
@@ -40,7 +47,7 @@ export class SharedLock {
     this.#number = Atomics.add(words, at + NUMBERS, 1) + 1;
   }
 
-  /** `ABANDONED`: the lock is taken, and what it guards may be in any state. */
+  /** `ABANDONED`: the lock is taken over, and the data it guards may be in any state. */
   take(): (typeof Taken)[keyof typeof Taken] {
     const words = this.#words;
     const owner = this.#at + OWNER;
@@ -52,15 +59,16 @@ export class SharedLock {
     const other = Atomics.load(words, owner);
     const since = Atomics.load(words, this.#at + SINCE);
     if (!this.#isAbandoned(since)) return Taken.NOT;
-    // Of several that notice only one goes on.
+    // Of several threads that notice, only one goes on.
     if (Atomics.compareExchange(words, this.#at + SINCE, since, this.#now() | 0) !== since) return Taken.NOT;
     if (other === 0) return Taken.NOT;
     return Atomics.compareExchange(words, owner, other, this.#number) === other ? Taken.ABANDONED : Taken.NOT;
   }
 
   /**
-   * Whether one and the same taking has stood for long enough, by the time in which this thread ran and saw it. The clock alone does not tell: who holds the lock may have
-   * been stopped together with all others, and an old stamp may be that of the taking before, for as long as the new one is not written.
+   * Whether the same owner has held the lock for too long, counting only time in which this thread was running and
+   * saw it. The clock alone is not enough: the owner may have been stopped together with all other threads, and an
+   * old time stamp may be that of the previous owner until the new owner has written its own.
    */
   #isAbandoned(since: number): boolean {
     const now = this.#now();

@@ -1,8 +1,10 @@
 /**
- * Hands out parts of one buffer, one after the other. Two threads that take the same parts in the same order look at the same memory.
+ * Divides one buffer into parts, in order. Two threads that take the same parts in the same order see the same
+ * memory.
  *
- * The buffer is a `SharedArrayBuffer` even where one thread is alone: the kernel gives it pages when they are first written to, so one that
- * is large enough for the worst day costs nothing on a quiet one, and V8 neither counts it as garbage to come nor walks it.
+ * The buffer is a `SharedArrayBuffer` even for a single thread: the kernel allocates its pages at the first write, so
+ * a buffer that is large enough for the worst case costs nothing until then, and V8 neither counts it towards the
+ * heap nor scans it.
  */
 export class SharedParts {
   readonly buffer: SharedArrayBuffer;
@@ -36,7 +38,7 @@ export class SharedParts {
   }
 }
 
-/** Octets of a part, with what lies between it and the next: parts begin where a line of the processor's cache begins. */
+/** Octets of a part, with padding: parts begin at a cache line of the processor. */
 export function roundUp(octets: number): number {
   return Math.ceil(octets / LINE) * LINE;
 }
