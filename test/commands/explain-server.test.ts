@@ -208,7 +208,7 @@ describe("portolan explain -server refuses", { concurrency: 2 }, () => {
 
   test("flags for a configuration of one's own", async () => {
     assert.match(await run("8183", "-conf", "Corefile"), /^-conf changes how a configuration is run/);
-    assert.match(await run("8183", "-again"), /^-again says/);
+    assert.match(await run("8183", "-again"), /^-again changes/);
   });
 
   test("where nothing listens", async () => {
