@@ -14,7 +14,7 @@ export const LAUNCHER_VARIABLE = "PORTOLAN_LAUNCHER";
 
 /**
  * Ends this process by SIGTERM once its parent is gone. npm hands SIGTERM to the shell between it and the program, and the shell dies of
- * it alone; a launcher that is killed hands on nothing. The program would go on with nobody to stop it.
+ * it alone; a launcher that is killed hands on nothing. Then the program runs on, and no process stops it.
  */
 export function endWithParent() {
   const parent = process.ppid;

@@ -108,7 +108,7 @@ export async function createServer(options: CreateServerOptions): Promise<Embedd
 const DNS_PORT = 53;
 
 /**
- * The program serves a Corefile of its own where it has none, on port 53 of all addresses: nobody who embeds a server means that.
+ * The program serves a Corefile of its own where it has none, on port 53 of all addresses: an embedding program never means that.
  * @throws ConfigurationError
  */
 async function requireSoundCorefile(source: CorefileSource, options: ConfigurationOptions): Promise<void> {

@@ -73,6 +73,11 @@ export const STEPS: readonly Step[] = [
     join(scripts, "check-references.ts"),
     ".",
   ]),
+  command("style", "the worst habits of our prose, see docs/contributing/style.md", [
+    "node",
+    join(scripts, "check-style.ts"),
+    ".",
+  ]),
   tests("unit", "src/**/*.test.ts, many in one process", ["src/**/*.test.ts"], runTogether),
   tests(
     "scripts",

@@ -82,15 +82,9 @@ export class Query extends QueryHead implements Asked {
   /** The query whose question this one has: this one, unless it was derived without changing the name's spelling. */
   readonly questionOwner: Query;
 
-  /**
-   * The operation that the client's answer waits for. Used on `root`.
-   * @internal
-   */
+  /** The operation that the client's answer waits for. Used on `root`. @internal */
   waiter: Waiter | undefined;
-  /**
-   * The promise of the waiting plugin, which never rejects. Only the chain uses it: see server/chain.
-   * @internal
-   */
+  /** The promise of the waiting plugin, which never rejects. Only the chain uses it: see server/chain. @internal */
   pending: Promise<Outcome> | undefined;
   /**
    * The link whose handler is running. Only the chain uses it: it saves a promise for each plugin that reviews late
@@ -391,10 +385,7 @@ export class Query extends QueryHead implements Asked {
     this.#arrival = arrival ?? keptArrival(this.#arrival);
   }
 
-  /**
-   * Drops data that can be read again, before a long wait.
-   * @internal
-   */
+  /** Drops data that can be read again, before a long wait. @internal */
   shrink(): void {
     const { questionOwner } = this;
     this.#name = undefined;

@@ -1,7 +1,4 @@
-/**
- * A bounded table of answers, stored as bytes in one buffer: entries have no objects of their own, and a hit
- * allocates none.
- */
+/** A bounded table of answers, stored as bytes in one buffer: entries are no objects, and a hit allocates none. */
 import type { Name } from "../../dns/name.ts";
 import {
   BlockMemory,
@@ -299,10 +296,7 @@ export class EntrySlab {
     return victim === unit ? 0 : this.#evict(victim);
   }
 
-  /**
-   * Removes the answer to a question. Returns false if other threads held the lock for too long and the answer is
-   * still there.
-   */
+  /** Removes the answer to a question. Returns false if other threads held the lock for too long, and nothing changed. */
   removeAnswer(hash: number, traits: number, asked: Asked): boolean {
     if (!this.#gate.enter()) return false;
     try {
