@@ -111,7 +111,7 @@ test("runs the project's formatter, linters and compiler", (t) => {
     "src/lib/a.ts": "export const a = 1;\n",
     "src/console/page/app.ts": "export const page = 1;\n",
   });
-  assert.equal(run(good, "--only", "static").summary, "8 passed, 0 failed, 0 skipped");
+  assert.equal(run(good, "--only", "static").summary, "9 passed, 0 failed, 0 skipped");
   const bad = makeProject(t, {
     ...configuration,
     "src/lib/a.ts":
