@@ -47,7 +47,10 @@ describe("portolan explain with a live cluster", { concurrency: 2 }, () => {
   test("lists it, and says how fresh it is and why a name is not there", async () => {
     const { code, output, errors } = await explain(`endpoint ${api.url}`, "web.default.svc.cluster.local");
     assert.deepEqual([code, errors], [0, ""]);
-    assert.match(output, /kubernetes +answers NXDOMAIN.*\n +- last message from the Kubernetes API: [\d.]+ s ago\n/);
+    assert.match(
+      output,
+      /kubernetes +answers NXDOMAIN.*\n +- last message from the Kubernetes API: [\d.]+ s ago\n/,
+    );
     assert.match(output, /- Service web exists in namespace shop, not in default\n/);
   });
 

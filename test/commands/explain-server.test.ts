@@ -94,7 +94,9 @@ describe("portolan explain -server", { concurrency: 2 }, () => {
     );
     assert.match(output, /;; ANSWER SECTION:\nwww\.example\.org\. +30 +IN +A +192\.0\.2\.5\n/);
 
-    assert.deepEqual(notes(await explainJson(server, "www.example.org"), "cache").slice(0, 1), ["not in the cache"]);
+    assert.deepEqual(notes(await explainJson(server, "www.example.org"), "cache").slice(0, 1), [
+      "not in the cache",
+    ]);
     assert.deepEqual(await requests(), before);
     assert.equal(server.log.slice(logged), "");
 

@@ -131,7 +131,10 @@ describe("portolan explain", { concurrency: 2 }, () => {
     const { output } = await explainCluster("web.example.org");
     assert.match(output, /listener +dns:\/\/:1053/);
     assert.match(output, /hosts +passes on.*\n +- the name is not in the hosts file/);
-    assert.match(output, /forward +fails with SERVFAIL.*\n +- the name is outside of FROM, or matches except: passed on/);
+    assert.match(
+      output,
+      /forward +fails with SERVFAIL.*\n +- the name is outside of FROM, or matches except: passed on/,
+    );
     assert.match(output, /answer +SERVFAIL, from forward/);
     assert.match(output, /plugin\/forward: no next plugin found/);
   });

@@ -100,7 +100,7 @@ export class MentionedNames {
   }
 }
 
-/** Copies a name in lower case and with its pointers followed. @returns where it ends there, -1 for one that is none */
+/** Copies a name in lower case, without compression. @returns where it ends, -1 if it is invalid */
 function unpackName(bytes: Uint8Array, from: number, end: number, into: Uint8Array, start: number): number {
   let at = from;
   let to = start;
