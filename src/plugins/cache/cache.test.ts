@@ -252,7 +252,7 @@ test("a traced query tells how old the answer is", async () => {
     await chain(query);
   }
   assert.deepEqual(notes, [
-    "not kept",
+    "not in the cache",
     "caches the answer for 300 s",
     "cached 20 s ago; valid for 280 s more",
   ]);
@@ -288,9 +288,9 @@ test("an unseen query is answered as any other, without side effects", async () 
   assert.equal(await answers(unseen()), 0);
   assert.equal(upstream.asked.length, 3, "nothing was prefetched or renewed");
   assert.deepEqual(notes, [
-    "not kept",
+    "not in the cache",
     "a client's query would have cached this answer for 300 s",
-    "not kept",
+    "not in the cache",
     "a client's query would have cached this answer for 300 s",
     "cached 295 s ago; valid for 5 s more",
     "expired 10 s ago; served stale",
