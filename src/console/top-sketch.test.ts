@@ -14,7 +14,7 @@ const stream = fc.array(
 
 // Small tables are looked through, others have an index.
 for (const capacity of [8, 20])
-  describe(`the most frequent of a stream, ${capacity} at the most`, () => {
+  describe(`the most frequent of a stream, at most ${capacity}`, () => {
     test("no count is too small, none is too large by more than it says, and the table never grows", () => {
       fc.assert(
         fc.property(stream, (keys) => {
