@@ -200,7 +200,7 @@ test("what is no console, or says too much, is away", async () => {
     replicas.find(({ address }) => address === wanted)?.problem ?? "";
   for (const { address } of [other, ...odd])
     assert.match(problemOf(address), /not as a console of this version of Portolan/);
-  assert.match(problemOf(verbose.address), /too much/);
+  assert.match(problemOf(verbose.address), /too large/);
   await Promise.all([other, verbose, ...odd].map(({ stop }) => stop()));
 });
 

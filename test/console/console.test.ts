@@ -252,7 +252,7 @@ describe("who may do what", () => {
       "/api/v1/session",
       { method: "POST", headers: json, body: '{"token":"wrong"}' },
       401,
-      /not the token/,
+      /wrong token/,
     ],
     ["another method", "/api/v1/now", { method: "PUT" }, 405, /use GET/],
   ] as const) {
