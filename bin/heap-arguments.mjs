@@ -17,9 +17,16 @@ const SERVING = ["dnsmasq-nanny", "istio-coredns", "kube-dns", "node-cache"];
  * @returns {string[]}
  */
 export function heapArguments(argv, { memory, given }) {
-  const serves = isServer(argv) || SERVING.includes(argv[0] ?? "");
-  if (!serves || memory > LITTLE || given.some((option) => HALF_GIVEN.test(option))) return [];
+  if (!serves(argv) || memory > LITTLE || given.some((option) => HALF_GIVEN.test(option))) return [];
   return [`--max-semi-space-size=${HALF}`];
+}
+
+/**
+ * Whether these arguments start the server, or a command that answers queries.
+ * @param {readonly string[]} argv
+ */
+export function serves(argv) {
+  return isServer(argv) || SERVING.includes(argv[0] ?? "");
 }
 
 /**

@@ -4,8 +4,9 @@ import { setImmediate as nextTurn } from "node:timers/promises";
 import { fileURLToPath, pathToFileURL } from "node:url";
 import { setFlagsFromString } from "node:v8";
 import { isBuildCurrent } from "./build-state.mjs";
+import { findCommit } from "./commit.mjs";
 import { findNode, isSupported, OLDEST_NODE } from "./find-node.mjs";
-import { availableMemory, heapArguments, isPlain, isServer } from "./heap-arguments.mjs";
+import { availableMemory, heapArguments, isPlain, isServer, serves } from "./heap-arguments.mjs";
 import { endWithParent, isRunByNpx, LAUNCHER_VARIABLE } from "./parent.mjs";
 
 /**
@@ -98,6 +99,8 @@ async function runHere(argv) {
     return;
   }
   await nextTurn();
+  // For `-version`, the log and the metric; the threads of a server see it, too.
+  if (serves(argv)) process.env.PORTOLAN_COMMIT ||= findCommit(packageRoot) ?? "unknown";
   // What Node has compiled of its own modules holds for the flags that Node started with: from another flag on it compiles them anew, and keeps
   // what it compiled for a thread that may come. For a server that is 10 to 20 ms and a megabyte.
   if (isServer(argv))

@@ -10,6 +10,7 @@ import { SharedValues } from "../../src/kubernetes/objects/shared-values.ts";
 import { EventEncoder, encodeList } from "./api-messages.ts";
 import { NAMESPACES, type ObjectType, PODS, SERVICES, SLICES } from "./api-objects.ts";
 import { ApiState } from "./api-state.ts";
+import { clusterAddress } from "./cluster-shape.ts";
 
 const SIZE = { namespaces: 3, services: 8, endpoints: 300, nodes: 10, endpointsOfSlice: 100 };
 const reduce = { endpointPodNames: true, zones: true, podLabels: true, shared: new SharedValues() };
@@ -94,6 +95,31 @@ describe("an event", () => {
     assert.equal(event.revision, before + 1);
     const { object } = read(events.encode("MODIFIED", event.type, event.object));
     assert.equal(textMember(member(object, "metadata"), "resourceVersion"), String(event.revision));
+  });
+
+  test("says that one of many pods is not ready, and then that it is again", () => {
+    const state = new ApiState({ ...SIZE, services: 1 });
+    const readyCounts = (): readonly number[] => {
+      const { event, type, object } = state.flipSomePod();
+      const reduced = RESOURCES.endpoints[0].reduce(read(events.encode(event, type, object)).object, reduce);
+      if ("problem" in reduced) assert.fail(reduced.problem);
+      return reduced.object.groups.map(({ count, readyCount }) => count - readyCount);
+    };
+    const seen = Array.from({ length: 20 }, readyCounts).flat();
+    assert.deepEqual(new Set(seen), new Set([0, 1]));
+  });
+
+  test("has a Service come with another address each time, and go", () => {
+    const state = new ApiState(SIZE);
+    const addresses = [state.appear(), state.appear()].map(({ event, service }) => {
+      assert.equal(event.event, "ADDED");
+      const frame = events.encode(event.event, event.type, event.object);
+      const { object } = decodeEvent(frame.subarray(4), "protobuf", RESOURCES.services[0]);
+      assert.equal(textMember(member(object, "spec"), "clusterIP"), clusterAddress(service));
+      return clusterAddress(service);
+    });
+    assert.notEqual(addresses[0], addresses[1]);
+    assert.equal(state.disappear().event, "DELETED");
   });
 
   test("creates, patches and deletes Services and their slices, each in its turn", () => {

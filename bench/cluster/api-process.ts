@@ -1,5 +1,5 @@
 // The API of the cluster benchmark, in a process of its own, controlled by messages: see api-commands.ts.
-import { setTimeout as delay } from "node:timers/promises";
+import { setTimeout as delay, setImmediate as nextTurn } from "node:timers/promises";
 import type { ApiCommand, ApiReport, ApiStart, ChangeOptions } from "./api-commands.ts";
 import { EventEncoder } from "./api-messages.ts";
 import { ApiServer } from "./api-server.ts";
@@ -122,7 +122,9 @@ async function change({ rate, changes, together, mixed = false }: ChangeOptions)
   let sent = 0;
   while (sent < changes && !changesStopped) {
     const rest = begun + (sent * 1000) / rate - monotonicMilliseconds();
-    if (rest > 0) await new Promise((resolve) => setTimeout(resolve, rest));
+    if (rest > 0) await delay(rest);
+    // What is late is not to be sent together either.
+    else await nextTurn();
     const next = () => (mixed ? state.changeMixed() : state.changeSomething());
     server.send(...Array.from({ length: together }, next));
     sent += together;

@@ -84,22 +84,25 @@ export class LiveServer {
   }
 
   start(): RunningServer {
-    const { name, command: commandOf } = this.#options.server ?? PORTOLAN;
-    const { command, args } = commandOf(this.corefile);
+    const server = this.#options.server ?? PORTOLAN;
+    const { command, args } = server.command(this.corefile);
     const plan = {
       ...(this.#options.group?.command(command, args) ?? { command, args }),
       files: { Corefile: liveCorefile(this.#options, this.#kubeconfig, this.#ports) },
       ...(this.#options.env === undefined ? {} : { env: this.#options.env }),
     };
-    return RunningServer.startMeasured(name, plan, { folder: this.#folder, port: this.#ports.port });
+    return RunningServer.startMeasured(server.name, plan, { folder: this.#folder, port: this.#ports.port });
   }
 
-  /** @throws Error with what it printed, where it does not */
-  async becomesReady(server: RunningServer): Promise<void> {
+  /**
+   * @param lookEvery milliseconds between two looks, each of which takes time of the server
+   * @throws Error with what it printed, where it does not
+   */
+  async becomesReady(server: RunningServer, lookEvery = 5): Promise<void> {
     for (const deadline = performance.now() + START_PATIENCE; performance.now() < deadline; ) {
       server.assertRunning();
       if (await isReady(this.#ports.readyPort)) return;
-      await delay(5);
+      await delay(lookEvery);
     }
     throw new Error(`${server.kind.name} does not become ready:\n${server.output}`);
   }

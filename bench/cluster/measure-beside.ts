@@ -57,7 +57,8 @@ export async function measureBeside(options: BesideOptions): Promise<Omit<Beside
   });
   const listed = api.listed(KINDS);
   await using server = live.start();
-  await live.becomesReady(server);
+  // What asks whether it is ready is not to be measured.
+  await live.becomesReady(server, 100);
   await listed;
   await delay(durations.rest * 1000);
   // Threads of the start have ended.

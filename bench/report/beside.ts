@@ -1,6 +1,6 @@
 /** The section about changes of the cluster beside other servers. */
 import type { BesideResults, BesideSample } from "../cluster/beside-results.ts";
-import { spreadOf } from "../numbers/statistics.ts";
+import { type Spread, spreadOf } from "../numbers/statistics.ts";
 import { spreadText } from "./spread-text.ts";
 
 type Figure = (sample: BesideSample) => number | undefined;
@@ -16,8 +16,8 @@ export function besideSection(results: BesideResults | undefined): string {
   const rows = rowsOf(samples[0]).map(([title, digits, figure]) => {
     const of = (server: string): BesideSample[] => samples.filter((sample) => sample.server === server);
     const cells = servers.map((server) => spreadText(spreadOf(figures(of(server), figure)), digits));
-    const ratios = others.map((other) => spreadText(spreadOf(ratiosOf(of(own), of(other), figure)), 2));
-    return `| ${[title, ...cells, ...ratios.map((ratio) => `${ratio} ×`)].join(" | ")} |`;
+    const ratios = others.map((other) => ratioText(spreadOf(ratiosOf(of(own), of(other), figure))));
+    return `| ${[title, ...cells, ...ratios].join(" | ")} |`;
   });
   const heads = [...servers.map((server) => `\`${server}\``), ...others.map((other) => `to \`${other}\``)];
   return `## Changes of the cluster beside other servers
@@ -64,6 +64,10 @@ function ratiosOf(own: readonly BesideSample[], others: readonly BesideSample[],
     const beside = other && figure(other);
     return value === undefined || !beside ? [] : [value / beside];
   });
+}
+
+function ratioText(spread: Spread | undefined): string {
+  return spread === undefined ? "-" : `${spreadText(spread, 2)} ×`;
 }
 
 function milliseconds(microseconds: number | undefined): number | undefined {

@@ -10,6 +10,7 @@ import {
 } from "node:fs";
 import { basename, join } from "node:path";
 import { BUILD_STAMP, isBuildCurrent } from "../../bin/build-state.mjs";
+import { COMMIT_FILE, findCommit } from "../../bin/commit.mjs";
 import { runLogged, step } from "./step.mjs";
 
 /**
@@ -53,6 +54,9 @@ export async function build(root, node, { types }) {
     if (existsSync(pages)) cpSync(pages, join(made, "docs"), { recursive: true });
     if (existsSync(join(src, "console", "page")))
       await run(join(import.meta.dirname, "build-page.mjs"), made);
+    // Where no history is at hand, as in a build in a container, the caller names the commit.
+    const commit = process.env.PORTOLAN_COMMIT || findCommit(root);
+    if (commit !== undefined) writeFileSync(join(work, COMMIT_FILE), `${commit}\n`);
     const stamp = join(work, BUILD_STAMP);
     writeFileSync(stamp, "");
     utimesSync(stamp, begun, begun);

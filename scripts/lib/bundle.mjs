@@ -26,13 +26,16 @@ const CHUNKS = [
   {
     name: "dns-records",
     holds:
-      /^(dns\/(address-runs|fields|name|name-places|numbers|octet-fields|octets|rdata-scanner|record-[\w-]+|resource-record|service-parameters|type-names|wire-[\w-]+)|lib\/(files\/(file-fault|node-modules)|net\/ip-address|text\/nearest-word))\./,
+      /^(dns\/(address-runs|fields|name|name-places|numbers|octet-fields|octets|rdata-scanner|record-[\w-]+|resource-record|service-parameters|type-names|wire-[\w-]+)|lib\/(files\/(file-fault|node-modules)|net\/ip-address|text\/(message-of|nearest-word)))\./,
   },
   { name: "dns", holds: /^dns\// },
   // The program without its plugins, in pieces that are loaded in a turn each. Without what only commands and tests import, what serves a scheme
   // that few Corefiles name, what followers (`multisocket`) do without, and what loads it.
   { name: "lib", holds: /^(lib|runtime)\// },
-  { name: "plugin", holds: /^(corefile|plugin(?!\/(testing|query-environment|config\/source-text)\.?))\// },
+  {
+    name: "plugin",
+    holds: /^(corefile|plugin(?!\/(testing|facts\/query-environment|config\/source-text)\.?))\//,
+  },
   {
     name: "transports",
     holds: /^(transports(?!\/(quic\/|http2\/|https|grpc|http-queries|huffman))\/|quic\/availability\.)/,
@@ -42,7 +45,7 @@ const CHUNKS = [
     holds: /^server(?!\/(run\/load-in-turns|serving\/(quic|https3?|grpc)-|offline-|embedded-))\//,
   },
   // With what leads there: few plugins have either language.
-  { name: "expression", holds: /^(expression\/|plugin\/(query-environment|config\/source-text)\.)/ },
+  { name: "expression", holds: /^(expression\/|plugin\/(facts\/query-environment|config\/source-text)\.)/ },
   { name: "yaml", holds: /(^|\/)node_modules\/yaml\// },
   { name: "protobuf", holds: /(^|\/)node_modules\/@bufbuild\/protobuf\// },
   { name: "upstream", holds: /^upstream\/(?!(encrypted|http2|quic)\/|(encrypted|grpc)-upstream\.)/ },

@@ -19,10 +19,16 @@ const HABITS: readonly Habit[] = [
   { pattern: new RegExp(`${HEAD}Has (?:it|what|the|a|an|all|its|them)\\b`), instead: "begin with a verb" },
   { pattern: /\bat the (?:most|least)\b/, instead: '"at most", "at least"' },
   { pattern: /\bto be had\b/, instead: '"available"' },
-  { pattern: /\b(?:is|are|was|were|be|been) none\b(?! of\b)/, instead: '"not a", "no", "invalid"' },
-  { pattern: /\b(?:some|no|any)body(?:'s)?\b/i, instead: '"a caller", "no client", "another thread"' },
+  {
+    pattern: /(?<!\bthere )\b(?:is|are|was|were|be|been) none\b(?! of\b)/,
+    instead: '"not a", "no", "invalid"',
+  },
+  {
+    pattern: /\b(?:some|no|any)body(?:'s)?\b(?!\.invalid)/i,
+    instead: '"a caller", "no client", "another thread"',
+  },
   { pattern: /\ball the same(?=[.,:;)"]|$)/, instead: '"still", or say what happens' },
-  { pattern: /\bcan not\b/, instead: '"cannot"' },
+  { pattern: /\bcan not\b(?! (?:be (?:zero or )?negative|sign any of the zones))/, instead: '"cannot"' },
 ];
 
 /** Each habit in the comments, texts and templates of a source, or in the lines of a page outside of its code. */

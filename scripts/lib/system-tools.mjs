@@ -42,6 +42,18 @@ const DEBIAN_PACKAGES = new Map([
   ["gcc", "gcc"],
   ["musl-gcc", "musl-tools"],
   ["aarch64-linux-gnu-gcc", "gcc-aarch64-linux-gnu"],
+  ["x86_64-linux-gnu-strip", "binutils-x86-64-linux-gnu"],
+  ["aarch64-linux-gnu-strip", "binutils-aarch64-linux-gnu"],
+  ["apt-get", "apt"],
+  ["dpkg-deb", "dpkg"],
+  ["tar", "tar"],
+  ["npm", "npm"],
+  ["rpmbuild", "rpm"],
+  ["zstd", "zstd"],
+  ["runc", "runc"],
+  ["skopeo", "skopeo"],
+  ["systemd-analyze", "systemd"],
+  ["qemu-aarch64-static", "qemu-user-static"],
   // The compilers only recommend the headers.
   ["/usr/include/stdio.h", "libc6-dev"],
   ["/usr/aarch64-linux-gnu/include/stdio.h", "libc6-dev-arm64-cross"],
@@ -61,6 +73,14 @@ const POLICY = "/usr/sbin/policy-rc.d";
  * installations ask whether services may start, and the tools with the folders to look for them in.
  * @typedef {{ isRoot?: boolean, osRelease?: string, policy?: string, tools?: readonly string[], path?: string }} System
  */
+
+/**
+ * The Debian package that brings a tool.
+ * @param {string} tool
+ */
+export function debianPackageOf(tool) {
+  return DEBIAN_PACKAGES.get(tool) ?? tool;
+}
 
 /**
  * For the `skip` option of a test: why it cannot run here, or false where it can.
@@ -131,7 +151,7 @@ export async function provideTools(root, system = {}) {
 
 /** @param {readonly string[]} tools */
 function packagesOf(tools) {
-  return [...new Set(tools.map((tool) => DEBIAN_PACKAGES.get(tool) ?? tool))];
+  return [...new Set(tools.map(debianPackageOf))];
 }
 
 /**

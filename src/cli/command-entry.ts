@@ -1,24 +1,27 @@
-/** What a command of the program is. */
+/** Describes a command of the program. */
 import type { FlagDescription } from "./flag-table.ts";
 
-/** Runs with the words behind its name; what speaks of all commands takes them, too. @returns the exit code */
+/**
+ * Runs the command with the words after its name. Commands that describe all commands use the second parameter. @returns the exit
+ * code
+ */
 export type Command = (argv: readonly string[], commands: readonly CommandEntry[]) => Promise<number>;
 
-/** What the words of a command are that are no flags. */
+/** The kind of the words of a command that are not flags. */
 export type WordKind = "files" | "none" | "plugin" | "question" | "action" | "shell";
 
 export interface CommandEntry {
   readonly name: string;
-  /** Behind the name, in the usage. */
+  /** The words after the name in the usage line. */
   readonly words: string;
   readonly about: string;
   readonly wordKind: WordKind;
-  /** Where it has actions (`plugin new`): their names. */
+  /** The names of the actions, for a command that has them (`plugin new`). */
   readonly actions?: readonly string[];
-  /** Its page, below `docs/`. */
+  /** The command's page, below `docs/`. */
   readonly page?: string;
   readonly exitCodes: string;
-  /** Loaded when asked for: none of them shall make the others slower to start. */
+  /** Loads the command when it is used, so that no command slows the start of another. */
   readonly load: () => Promise<Command>;
   readonly flags: () => Promise<readonly FlagDescription[]>;
 }

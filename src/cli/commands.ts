@@ -1,9 +1,9 @@
-/** The commands of the program: what usage, completion and manual pages say of them, and where they are. */
+/** The commands of the program: their modules, and their descriptions for usage, completion and manual pages. */
 import type { CommandEntry } from "./command-entry.ts";
 import { EXIT_CODES } from "./exit-codes.ts";
 import type { FlagDescription } from "./flag-table.ts";
 
-/** The flags that `completion` and `plugin` have. */
+/** The only flag of `completion` and `plugin`. */
 const HELP_FLAG: readonly FlagDescription[] = [
   { names: ["help", "h"], value: undefined, about: "show this help" },
 ];

@@ -1,4 +1,4 @@
-/** Where the text of a Corefile comes from, and why it cannot be had. */
+/** Reads the text of a Corefile, or reports why it cannot be read. */
 
 import { existsSync, readSync } from "node:fs";
 import { isatty } from "node:tty";
@@ -7,14 +7,14 @@ import { NO_FILE, nodeHost } from "../corefile/node-host.ts";
 import { messageOf } from "../lib/text/message-of.ts";
 import { type CorefileSource, defaultCorefile } from "../server/configuration/configuration.ts";
 
-/** Ways to name standard input, as shells and scripts do. */
+/** The usual names of standard input in shells and scripts. */
 const STANDARD_INPUT: ReadonlySet<string> = new Set(["stdin", "/dev/stdin", "/dev/fd/0", "/proc/self/fd/0"]);
 
 export function isStandardInput(name: string): boolean {
   return STANDARD_INPUT.has(name);
 }
 
-/** A Corefile that cannot be read; the message is one line. */
+/** A Corefile that cannot be read. The message is one line. */
 export class UnreadableCorefile extends Error {
   override readonly name = "UnreadableCorefile";
   readonly file: string;
@@ -26,20 +26,21 @@ export class UnreadableCorefile extends Error {
 }
 
 /**
- * The file that is named; without name the working directory's Corefile, or the built-in one.
- * @param conf a name of standard input for that, empty for no name
+ * Reads the named file. Without a name, reads `./Corefile`, or else uses the built-in one.
+ * @param conf a name of standard input reads that; empty is no name
  * @throws UnreadableCorefile
  */
 export function readSource(conf: string, port: number): CorefileSource {
   if (isStandardInput(conf)) {
-    // At a terminal nothing is piped in: CoreDNS takes that for "no configuration". `process.stdin` would set a pipe not to wait for its text.
+    // At a terminal no text is piped in; CoreDNS treats that as "no configuration". The file descriptor is used because
+    // `process.stdin` would make a pipe non-blocking.
     return isatty(STDIN) ? defaultCorefile(port) : readStandardInput();
   }
   if (conf !== "") return readCorefile(conf);
   return existsSync("Corefile") ? readCorefile("Corefile") : defaultCorefile(port);
 }
 
-/** The file that {@link readSource} reads, `undefined` where it reads none. */
+/** Returns the file that {@link readSource} reads, `undefined` if it reads none. */
 export function corefilePath(conf: string): string | undefined {
   if (conf === "") return existsSync("Corefile") ? "Corefile" : undefined;
   return isStandardInput(conf) ? undefined : conf;
@@ -61,7 +62,7 @@ export function readCorefile(file: string): CorefileSource {
 const STDIN = 0;
 /** Milliseconds. */
 const AGAIN_AFTER = 20;
-/** As for files. */
+/** The same limit as for files. */
 const MAX_OCTETS = 16 * 1024 * 1024;
 
 /** @throws UnreadableCorefile */
@@ -86,10 +87,10 @@ function readChunk(chunk: Buffer): number {
       return readSync(STDIN, chunk);
     } catch (error) {
       const code = error instanceof Error && "code" in error ? error.code : undefined;
-      // What Windows says at the end of a pipe.
+      // Windows reports the end of a pipe like this.
       if (code === "EOF") return 0;
       if (code !== "EAGAIN") throw new UnreadableCorefile("stdin", messageOf(error));
-      // Somebody set the pipe to say so instead of waiting; there is nothing to do until the text is there.
+      // Another process made the pipe non-blocking. Nothing else can be done until the text arrives.
       Atomics.wait(sleep, 0, 0, AGAIN_AFTER);
     }
   }

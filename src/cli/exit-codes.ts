@@ -1,4 +1,4 @@
-/** What the exit codes of commands mean, as their usage and their manual pages say it. */
+/** The exit codes of commands, for their usage and manual pages. */
 
 const DAEMON = "0 ended by a signal, 1 cannot start, 2 wrong command line";
 

@@ -1,11 +1,14 @@
-/** Command lines as tables of flags: one and two dashes alike, `-flag value` and `-flag=value` (docs/spec/coredns-behaviour.md#command-line). */
+/**
+ * Command lines as tables of flags: one and two dashes are alike, as are `-flag value` and `-flag=value`
+ * (docs/spec/coredns-behaviour.md#command-line).
+ */
 import { LOG_FORMATS, type LogFormatName } from "../lib/logging/log-format.ts";
 
-/** A command line that cannot be carried out. */
+/** An invalid command line. */
 export class FlagError extends Error {
   override readonly name = "FlagError";
   readonly exitCode: number;
-  /** Whether the usage is to be shown as well. */
+  /** Whether to show the usage as well. */
   readonly showUsage: boolean;
 
   constructor(message: string, exitCode: number, showUsage: boolean) {
@@ -15,13 +18,13 @@ export class FlagError extends Error {
   }
 }
 
-/** A flag in words. */
+/** Describes a flag. */
 export interface FlagDescription {
   readonly names: readonly string[];
-  /** What stands for the value in the usage; `undefined` for a switch. */
+  /** Placeholder of the value in the usage; `undefined` for a switch. */
   readonly value: string | undefined;
   readonly about: string;
-  /** All values that there are, where they can be told. */
+  /** All valid values, if they can be listed. */
   readonly choices?: readonly string[];
 }
 
@@ -65,7 +68,7 @@ export function choiceRow<F, C extends string>(
   return { names: [name], value: name.toUpperCase(), about, choices, apply };
 }
 
-/** What all commands that serve know of their log. */
+/** The log flags of all commands that serve. */
 export interface LogFlags {
   logFormat: LogFormatName;
 }
@@ -94,8 +97,8 @@ export function helpRow<F extends { help: boolean }>(): FlagRow<F> {
 }
 
 /**
- * Applies each flag of `argv` to `flags`. A word alone ends the flags for Go's programs; where `mixed` is set, flags may follow it.
- * @returns the words that are no flags; `-` is one
+ * Applies each flag of `argv` to `flags`. As in Go's programs, the first word ends the flags; with `mixed`, flags may follow it.
+ * @returns the words that are not flags; `-` is a word
  * @throws FlagError
  */
 export function parseFlags<F>(
@@ -126,7 +129,7 @@ export function parseFlags<F>(
   return words;
 }
 
-/** One line a flag. */
+/** One line per flag. */
 export function flagLines(rows: readonly FlagDescription[]): string[] {
   return rows.map(({ names, value, about }) => {
     const spelled = names.map((name) => `-${name}`).join(", ");

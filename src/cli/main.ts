@@ -1,7 +1,7 @@
-/** Where the launcher begins. */
+/** Entry point for the launcher. */
 import { loadInTurns } from "../server/run/load-in-turns.ts";
 
-/** @returns the exit code, as `runProgram` of program.ts */
+/** @returns the exit code, like `runProgram` of program.ts */
 export async function main(argv: readonly string[]): Promise<number> {
   await loadInTurns();
   const { runProgram } = await import("./program.ts");

@@ -1,7 +1,7 @@
 import { dirname, resolve } from "node:path";
 import type { ConfiguredBlock } from "../server/configuration/configuration.ts";
 
-/** Where the `kubernetes` directives of a Corefile have their manifests, absolute. */
+/** The manifest paths of the Corefile's `kubernetes` directives, made absolute. */
 export function manifestPaths(blocks: readonly ConfiguredBlock[]): string[] {
   return blocks.flatMap(({ settings, directives }) =>
     directives

@@ -1,4 +1,4 @@
-/** Which plugins there are: those of the program, or of a `plugin.cfg`, and those that the command line adds. */
+/** The plugins of the program: the built-in list or a `plugin.cfg`, and those that the command line adds. */
 import { dirname, join } from "node:path";
 import { DiagnosticSink } from "../corefile/diagnostic.ts";
 import { nodeHost } from "../corefile/node-host.ts";
@@ -18,10 +18,10 @@ import { corefilePath } from "./corefile-source.ts";
 import { FlagError, type FlagRow } from "./flag-table.ts";
 
 export interface PluginFlags {
-  /** File in place of the list of the program; empty for the one beside the Corefile, if there is one. */
+  /** Replaces the built-in list; empty for the `plugin.cfg` beside the Corefile, if there is one. */
   pluginCfg: string;
   readonly plugins: AddedPlugin[];
-  /** Milliseconds that external plugins have for a query; 0 for no bound. */
+  /** Milliseconds per query for external plugins; 0 for no limit. */
   pluginTimeout: number;
 }
 
@@ -63,7 +63,7 @@ export const PLUGIN_FLAGS: readonly FlagRow<PluginFlags>[] = [
       const milliseconds = parseGoDuration(value);
       if (milliseconds === undefined || milliseconds < 0)
         throw new FlagError(
-          `invalid value "${value}" for flag -plugin-timeout: a duration is such as 5s`,
+          `invalid value "${value}" for flag -plugin-timeout: expected a duration such as 5s`,
           2,
           true,
         );
@@ -73,8 +73,8 @@ export const PLUGIN_FLAGS: readonly FlagRow<PluginFlags>[] = [
 ];
 
 /**
- * The plugins that there are before the Corefile is read.
- * @param corefile path of the Corefile, `undefined` for one that has none
+ * The plugins known before the Corefile is read.
+ * @param corefile path of the Corefile, `undefined` if it has none
  * @throws FlagError, PluginListError
  */
 export async function pluginRegistry(
@@ -95,7 +95,7 @@ export async function pluginRegistry(
   return new PluginRegistry(entries, { budget: flags.pluginTimeout });
 }
 
-/** As {@link pluginRegistry}, with the plugins that the Corefile adds, as far as it can be read. */
+/** Like {@link pluginRegistry}, with the plugins that the Corefile adds, as far as it can be read. */
 export async function completeRegistry(flags: PluginFlags, conf: string): Promise<PluginRegistry> {
   const path = corefilePath(conf);
   const registry = await pluginRegistry(flags, path);
@@ -105,7 +105,7 @@ export async function completeRegistry(flags: PluginFlags, conf: string): Promis
   return registryFor(corefile, registry, new DiagnosticSink());
 }
 
-/** One line a plugin, in the order of the chain: its name, and where it comes from. */
+/** One line per plugin, in chain order: its name and origin. */
 export function pluginLines({ entries }: PluginRegistry): string[] {
   const width = Math.max(0, ...entries.map(({ name }) => name.length));
   return entries.map(({ name, module, external }) => {

@@ -1,17 +1,17 @@
-/** What becomes of what commands print when nobody reads it, or when it cannot be written. */
+/** Standard output and error of commands, when the reader is gone or a write fails. */
 
-/** Where a command prints to: standard output and standard error. */
+/** An output stream of a command: standard output or standard error. */
 export interface PrintStream {
   write(text: string, callback?: (error?: Error | null) => void): boolean;
   on(event: "error", listener: (error: Error) => void): unknown;
 }
 
-/** Nothing of a command was written where it was to go. */
+/** Output could not be written. */
 const CANNOT_WRITE = 2;
 
 /**
- * Has commands outlive a reader that goes away, as `head` does once it has its lines: that is no fault of theirs. They go on to their end
- * and their own exit code. A disk that is full is a fault, and is told.
+ * Lets commands outlive a reader that goes away, as `head` does once it has its lines. That is not an error: they run to their end
+ * and their own exit code. A full disk is an error and is reported.
  */
 export class Printing {
   readonly #streams: readonly PrintStream[];
@@ -25,11 +25,11 @@ export class Printing {
       });
   }
 
-  /** Waits until all is printed. @returns the exit code, which is 2 where it could not be */
+  /** Waits until everything is printed. @returns the exit code, or 2 if printing failed */
   async end(code: number): Promise<number> {
     await this.#flush();
     if (this.#fault === undefined) return code;
-    this.#streams.at(-1)?.write(`cannot write what is to be printed: ${this.#fault.message}\n`);
+    this.#streams.at(-1)?.write(`cannot write the output: ${this.#fault.message}\n`);
     await this.#flush();
     return CANNOT_WRITE;
   }

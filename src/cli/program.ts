@@ -1,4 +1,4 @@
-/** The program: reads the command line, runs the server or a command, and says how it ended. */
+/** The program: reads the command line, runs the server or a command, and returns the exit code. */
 import { nearestWord } from "../lib/text/nearest-word.ts";
 import { PluginListError, type PluginRegistry } from "../server/configuration/plugin-registry.ts";
 import { banner } from "./banner.ts";
@@ -30,8 +30,7 @@ export async function runProgram(argv: readonly string[]): Promise<number> {
   if (entry !== undefined) {
     const command = await entry.load();
     const code = await command(others, COMMANDS);
-    // A command leaves nothing behind that is worth waiting for, and taking down what it had in memory piece by piece is a tenth of the
-    // time that `check` takes.
+    // Exits at once: a command leaves nothing to wait for, and tearing down its heap takes noticeable time.
     process.exit(await printing.end(code));
   }
   if (/^[a-z]/i.test(word)) {

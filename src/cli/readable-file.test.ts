@@ -5,7 +5,7 @@ import { join } from "node:path";
 import { test } from "node:test";
 import { faultOfFile } from "./readable-file.ts";
 
-test("says what is wrong with a file", (t) => {
+test("reports the fault of a file", (t) => {
   const folder = mkdtempSync(join(tmpdir(), "portolan-files-"));
   t.after(() => rmSync(folder, { recursive: true }));
   for (const [name, text] of [

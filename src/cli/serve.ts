@@ -29,20 +29,20 @@ import { type Ending, obeySignals } from "./signals.ts";
 import { zoneLines } from "./zone-list.ts";
 
 const STDOUT = 1;
-/** Octets of heap: more than a small Corefile needs. */
+/** Bytes of heap; more than a small Corefile needs. */
 const MUCH_AT_START = 20 * 1024 * 1024;
 
-/** What a command does around a server that it runs. */
+/** Hooks of a command that runs a server. */
 export interface ServeHooks {
   /** See `ServerOptions`. */
   readonly sharesPorts?: boolean;
-  /** It listens. */
+  /** Called when the server listens. */
   started?(): Promise<void>;
-  /** It is to stop, and still answers. */
+  /** Called before the server stops, while it still answers. */
   stopping?(): Promise<void>;
-  /** It listens no more, and the process is about to end. */
+  /** Called when the server has stopped listening, before the process exits. */
   ended?(): Promise<void>;
-  /** It cannot start. @returns whether to try once more */
+  /** Called when the server cannot start. @returns whether to try again */
   startAgain?(error: unknown): Promise<boolean>;
 }
 
@@ -71,7 +71,7 @@ export async function serve(
   let heapAtStart = 0;
   let spareMemory: SpareMemoryWatch | undefined;
   const server = new Server({
-    // Standard input can be read but once.
+    // Standard input can only be read once.
     source: () => fromStdin ?? readSource(flags.conf, flags.port),
     registry,
     host: nodeHost,
@@ -84,19 +84,19 @@ export async function serve(
     defaultPort: flags.port,
     sharesPorts: hooks.sharesPorts ?? false,
     beforeListening: async () => {
-      // The collections take 15 to 20 ms: what they do not belong to has turns of its own.
+      // The collections block; run them in a turn of their own.
       await nextTurn();
       if (hasMuch(MUCH_AT_START)) await (await loadMemoryRelease()).allInFewTurns();
       heapAtStart = process.memoryUsage().heapTotal;
       await nextTurn();
     },
-    // The plain way, to compare with or to fall back to.
+    // The plain way, for comparison or as a fallback.
     ...(process.env.PORTOLAN_UDP === "dgram" && { listenUdp: async () => listenUdp }),
     onReplaced: () => spareMemory?.soon(),
     onFatal: (message) => ended.resolve({ code: 1, fatal: message }),
   });
   process.title = "portolan";
-  if (isPlain()) log.write("info", `${RUNTIME_VARIABLE}=plain: only what Node documents is used`);
+  if (isPlain()) log.write("info", `${RUNTIME_VARIABLE}=plain: only documented features of Node are used`);
   catchStrayFaults(process, {
     loaded: () => registry.loadedFiles,
     log,
@@ -134,9 +134,9 @@ export async function serve(
   }
   await nextTurn();
   spareMemory = await staySmall(beginning, machine.memoryLimit, clock);
-  // What was read since the sockets were opened.
+  // Garbage since the sockets were opened.
   if (hasMuch(Math.max(MUCH_AT_START, 1.25 * heapAtStart))) void (await loadMemoryRelease()).allInTurns();
-  // A signal during the start may have ended it.
+  // A signal during the start may have ended the server.
   if (server.configuration !== undefined) {
     if (!flags.quiet) log.plainLines(zoneLines(server.configuration));
     await writePidFile(flags.pidfile, log);
@@ -149,11 +149,11 @@ export async function serve(
   if (ending.fatal !== undefined) log.write("fatal", ending.fatal);
   release();
   writer.flushSync();
-  // After a fatal message or a forced quit sockets are still open, and must not hold the process.
+  // After a fatal message or a forced quit, sockets are still open and must not keep the process alive.
   process.exit(ending.code);
 }
 
-/** What is read at the start (documents of YAML above all) is many times what is kept of it. */
+/** The start reads far more than it keeps, above all YAML documents. */
 function hasMuch(much: number): boolean {
   return process.memoryUsage().heapTotal > much;
 }

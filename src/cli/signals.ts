@@ -1,4 +1,4 @@
-/** What the process does on signals (docs/spec/coredns-behaviour.md#signals). */
+/** The process's reactions to signals (docs/spec/coredns-behaviour.md#signals). */
 
 import type { ProcessLog } from "../lib/logging/log.ts";
 import { messageOf } from "../lib/text/message-of.ts";
@@ -6,7 +6,7 @@ import type { Server } from "../server/server.ts";
 
 export interface Ending {
   readonly code: number;
-  /** Logged as fatal before the end. */
+  /** Logged as fatal before the process exits. */
   readonly fatal?: string;
 }
 
@@ -17,7 +17,7 @@ export interface SignalSource {
 
 const EXIT = { HOOKS_FAILED: 4, STOP_FAILED: 3, FORCED: 2, CLEAN: 0 } as const;
 
-/** @returns what takes the listeners off again */
+/** @returns a function that removes the listeners */
 export function obeySignals(
   source: SignalSource,
   server: Pick<Server, "reload" | "stop">,
@@ -55,7 +55,7 @@ export function obeySignals(
     },
     SIGUSR1: () => {
       log.info("SIGUSR1: Reloading");
-      // The server has logged why, and goes on as it was. The words are those of CoreDNS, for those who watch its log.
+      // The server has logged the reason and runs on unchanged. This line has CoreDNS's words for tools that watch its log.
       server.reload().catch((error: unknown) => {
         const [first = ""] = messageOf(error).trim().split("\n");
         log.error(`SIGUSR1: starting with listener file descriptors: ${first}`);

@@ -26,7 +26,7 @@ for (const [columns, told, expected] of [
   [0, undefined, 80],
   [400, undefined, 120],
 ] as const) {
-  test(`a terminal of ${columns} columns, where COLUMNS is ${told}, takes ${expected}`, () => {
+  test(`a terminal of ${columns} columns, with COLUMNS ${told}, uses ${expected}`, () => {
     const stream = columns === undefined ? {} : { columns };
     assert.equal(terminalWidth(stream, told === undefined ? {} : { COLUMNS: told }), expected);
   });
@@ -36,7 +36,7 @@ test("colours take no room in a line", () => {
   assert.deepEqual(wrapText(`${paint("one", "red")} two three`, 7), [`${paint("one", "red")} two`, "three"]);
 });
 
-test("a line that does not fit goes on below its second column", () => {
+test("a line that does not fit continues below its second column", () => {
   assert.equal(fitted("  -a A  one two three\nshort", 16), "  -a A  one two\n        three\nshort");
   assert.equal(fitted("  one two three", 10), "  one two\n  three");
 });

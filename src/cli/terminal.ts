@@ -1,7 +1,7 @@
-/** What is printed for people: colours, and lines that fit. */
+/** Output for people: colours, and lines that fit. */
 import { stripVTControlCharacters } from "node:util";
 
-/** Whether to colour what is printed: only for people, and not for those who do not want it (no-color.org). */
+/** Whether to colour the output: only on terminals, and not for users who opt out (no-color.org). */
 export function wantsColour(stream: { readonly isTTY?: boolean }, environment: NodeJS.ProcessEnv): boolean {
   if ((environment.NO_COLOR ?? "") !== "" || environment.TERM === "dumb") return false;
   return stream.isTTY === true;
@@ -21,12 +21,12 @@ export function paint(text: string, colour: Colour): string {
   return `\u001b[${on}m${text}\u001b[${off}m`;
 }
 
-/** Columns for prose where nobody tells how wide the terminal is. */
+/** Width of prose if the terminal's width is unknown. */
 const USUAL_WIDTH = 80;
 /** Longer lines are hard to read. */
 const MOST_WIDTH = 120;
 
-/** Columns that a page for people may take. */
+/** Columns to use for a page for people. */
 export function terminalWidth(
   stream: { readonly columns?: number } = process.stdout,
   environment: NodeJS.ProcessEnv = process.env,
@@ -55,8 +55,8 @@ export function wrapText(text: string, width: number): string[] {
 }
 
 /**
- * Breaks lines that are too long. What follows stands below the second column of a line that has two (`  -flag VALUE   what it does`), else
- * below its first word.
+ * Breaks lines that are too long. The rest goes below the second column of a line that has two (`  -flag VALUE   what it does`),
+ * else below its first word.
  */
 export function fitted(text: string, width: number = terminalWidth()): string {
   return text

@@ -1,10 +1,10 @@
-/** The list of zones that the program prints when it serves (docs/spec/coredns-behaviour.md#starting). */
+/** The list of zones printed at startup (docs/spec/coredns-behaviour.md#starting). */
 import type { ServerKey } from "../corefile/server-key.ts";
 import type { Configuration } from "../server/configuration/configuration.ts";
 
 const PREFERRED_SYNTAX = /^(([A-Za-z]([A-Za-z0-9-]*[A-Za-z0-9])?)\.)+$/;
 
-/** One line a zone and listen address, sorted by zone; zones of an unusual form are warned of first. */
+/** One line per zone and listen address, sorted by zone. Warnings about unusual zone names come first. */
 export function zoneLines(configuration: Configuration): string[] {
   const listed: { key: ServerKey; host: string }[] = [];
   for (const { keys, settings } of configuration.blocks) {

@@ -1,9 +1,9 @@
-/** Finds out where a brace probably went wrong. The parser notices a wrong brace only later, often at the end. */
+/** Finds the probable place of a wrong brace. The parser notices a wrong brace only later, often at the end. */
 import { formatPlace, quoteText } from "./diagnostic.ts";
 import type { Token } from "./tokens.ts";
 
 export class BraceHints {
-  /** Words with an unmatched brace in them. */
+  /** Words that contain an unmatched brace. */
   readonly #suspects: Token[] = [];
   #misaligned: string | undefined;
 
@@ -12,7 +12,7 @@ export class BraceHints {
     this.#suspects.push(token);
   }
 
-  /** @param heading the first word of the line that opened what `brace` closes. */
+  /** @param heading first word of the line whose block `brace` closes. */
   noteClosing(brace: Token, heading: Token): void {
     if (this.#misaligned !== undefined || !brace.startsLine || !heading.startsLine) return;
     if (brace.span.file !== heading.span.file || brace.span.importedAt !== heading.span.importedAt) return;
@@ -22,7 +22,7 @@ export class BraceHints {
       "although the two are indented differently";
   }
 
-  /** What to look at first. */
+  /** Returns the suspicious places. */
   notes(): string[] {
     const notes = this.#suspects.map(
       (token) =>
@@ -33,7 +33,7 @@ export class BraceHints {
   }
 }
 
-/** A word such as `example.org{`, as what it was meant to be; undefined if no brace was glued to it. */
+/** Splits a word such as `example.org{`; `undefined` if no brace is glued to it. */
 export function splitGluedBrace(token: Token): { word: Token; brace: Token } | undefined {
   const { raw, text, span } = token;
   if (

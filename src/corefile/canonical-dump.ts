@@ -1,9 +1,8 @@
 import type { Corefile, Directive } from "./tree.ts";
 
 /**
- * What a Corefile says, as one line of JSON that is the same for all ways to write it: imports and environment are
- * filled in, comments, spacing, line breaks and quotes do not count, the order of blocks and directives does.
- *
+ * Prints the content of a Corefile as one line of JSON that is the same for all ways to write it: imports and environment are
+ * filled in, comments, spacing, line breaks and quotes do not matter, the order of blocks and directives does.
  * The `reload` plugin compares the SHA-512 of this text (docs/spec/coredns-behaviour.md#reload).
  */
 export function canonicalDump(corefile: Corefile): string {
@@ -17,7 +16,7 @@ export function canonicalDump(corefile: Corefile): string {
   );
 }
 
-/** Name and arguments, then an array with the lines of the block if there is one. */
+/** Name and arguments, then an array with the lines of the block, if there is one. */
 type DumpedDirective = (string | DumpedDirective[])[];
 
 function dumpDirective({ name, args, block }: Directive): DumpedDirective {

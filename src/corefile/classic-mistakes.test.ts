@@ -1,4 +1,4 @@
-/** What operators get wrong again and again, and word for word what they are told. */
+/** Common mistakes of operators, and the exact messages. */
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import { DiagnosticSink, formatDiagnostic } from "./diagnostic.ts";

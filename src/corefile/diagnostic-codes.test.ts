@@ -6,7 +6,7 @@ import { memoryHost } from "./host.ts";
 import { parseCorefile } from "./parser.ts";
 import { resolveServerKeys } from "./server-key.ts";
 
-/** A Corefile for each code that raises it and, but for the last error of many, no other. */
+/** A Corefile for each code that raises it and no other error, except for the last of many errors. */
 const examples: Readonly<Record<CorefileDiagnosticCode, string>> = {
   COREFILE_BRACE_ON_NEXT_LINE: ".\n{\n}",
   COREFILE_CLOSING_BRACE_NOT_ON_OWN_LINE: ". { log }",
@@ -52,7 +52,7 @@ describe("corefileDiagnosticCodes", () => {
     environment: { SELF: "{$SELF}" },
   });
   for (const [code, text] of Object.entries(examples)) {
-    it(`lists ${code}, which something raises`, () => {
+    it(`lists ${code}, which has an example`, () => {
       const sink = new DiagnosticSink();
       const parsed = parseCorefile(text, {
         file: "Corefile",

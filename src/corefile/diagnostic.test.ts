@@ -27,14 +27,14 @@ describe("formatDiagnostic", () => {
     ]);
   });
 
-  it("leaves the source line out when it has no text for it", () => {
+  it("leaves the source line out when its text is not available", () => {
     assert.deepEqual(printed({ severity: "warning" }), [
       "Corefile:2:5: warning: Unknown directive 'forwrad'",
     ]);
     assert.deepEqual(printed({ span: { ...span, line: 99 } }, source).length, 1);
   });
 
-  it("prints what was expected, the notes, and each import on the way", () => {
+  it("prints the expectation, the notes, and each import on the way", () => {
     const importedAt: Span = {
       file: "Corefile",
       line: 9,
@@ -52,7 +52,7 @@ describe("formatDiagnostic", () => {
     ]);
   });
 
-  it("keeps the underline in step with tabs and with characters it has to spell out", () => {
+  it("keeps the underline in step with tabs and with escaped characters", () => {
     assert.deepEqual(printed({}, ". {\n\t\u202e\u001b\tforwrad\n").slice(1), [
       "  2 |     \\u{202e}\\u{1b}    forwrad",
       `    | ${" ".repeat("    \\u{202e}\\u{1b}    ".length)}^^^^^^^`,
@@ -102,14 +102,14 @@ describe("formatDiagnostic", () => {
 });
 
 describe("quoteText", () => {
-  it("cuts long text and spells out what cannot be seen", () => {
+  it("cuts long text and escapes invisible characters", () => {
     assert.equal(quoteText("for\u200bward"), "'for\\u{200b}ward'");
     assert.equal(quoteText("x".repeat(300)).length, 105);
   });
 });
 
 describe("DiagnosticSink", () => {
-  it("keeps the order, and leaves out details that are not given", () => {
+  it("keeps the order, and leaves out missing details", () => {
     const sink = new DiagnosticSink();
     sink.warning("A", span, "first", { expected: undefined, suggestion: undefined, notes: [] });
     assert.equal(sink.hasErrors, false);
@@ -121,7 +121,7 @@ describe("DiagnosticSink", () => {
     ]);
   });
 
-  it("counts what comes after its limit, and keeps errors however many warnings there are", () => {
+  it("counts diagnostics beyond its limit, and keeps errors however many warnings there are", () => {
     const sink = new DiagnosticSink(1);
     for (const message of ["first", "second", "third"]) sink.warning("A", span, message);
     for (const message of ["fourth", "fifth"]) sink.error("B", span, message);
@@ -133,7 +133,7 @@ describe("DiagnosticSink", () => {
     assert.equal(sink.hasErrors, true);
   });
 
-  it("takes over what was found elsewhere", () => {
+  it("adds the diagnostics of another sink", () => {
     const elsewhere = new DiagnosticSink();
     elsewhere.warning("A", span, "first");
     elsewhere.error("B", span, "second", { expected: "x", suggestion: "y", notes: ["z"] });

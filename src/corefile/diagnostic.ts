@@ -1,11 +1,11 @@
 /**
- * What is wrong with a Corefile, and where. The parser, the server keys and every plugin's configuration report through
- * one {@link DiagnosticSink}, so that one run names all faults and `portolan check` prints them alike.
+ * The faults of a Corefile and their places. The parser, the server keys and every plugin's configuration report through one {@link
+ * DiagnosticSink}, so that one run reports all faults and `portolan check` prints them in one form.
  */
 
-/** A place in a file. A span that covers several lines begins here and goes on for `length` code units. */
+/** A place in a file. A span of several lines starts here and continues for `length` code units. */
 export interface Span {
-  /** Path as it was opened, or the name given for text that came from elsewhere. */
+  /** Path as it was opened, or the given name of text from another source. */
   readonly file: string;
   /** From 1. */
   readonly line: number;
@@ -13,7 +13,7 @@ export interface Span {
   readonly column: number;
   /** In UTF-16 code units. */
   readonly length: number;
-  /** The `import` that brought this text to where it is used; absent for text that stands where it is used. */
+  /** The `import` that inserted this text; absent for text that was not imported. */
   readonly importedAt?: Span;
 }
 
@@ -23,12 +23,12 @@ export interface Diagnostic {
   /** Stable name in UPPER_SNAKE; those of this folder are listed in `diagnostic-codes.ts`. */
   readonly code: string;
   readonly severity: Severity;
-  /** One line. Contains the text of CoreDNS where CoreDNS has one. */
+  /** One line. Contains CoreDNS's message where CoreDNS has one. */
   readonly message: string;
   readonly span: Span;
-  /** What should stand there. */
+  /** The correct text for this place. */
   readonly expected?: string;
-  /** The known word nearest to what was found. */
+  /** The known word most similar to the one found. */
   readonly suggestion?: string;
   readonly notes?: readonly string[];
 }
@@ -46,7 +46,7 @@ export class DiagnosticSink {
   #errors = 0;
   #warnings = 0;
 
-  /** @param limit how many errors are kept, and how many warnings; of those beyond it only the number is known. */
+  /** @param limit of errors, and of warnings; diagnostics beyond it are only counted. */
   constructor(limit = 1_000) {
     this.#limit = limit;
   }
@@ -59,7 +59,7 @@ export class DiagnosticSink {
     if (++this.#warnings <= this.#limit) this.#add("warning", code, span, message, details);
   }
 
-  /** Takes over what another sink or the parser has found. */
+  /** Adds the diagnostics of another sink or of the parser. */
   addAll(diagnostics: readonly Diagnostic[]): void {
     for (const { severity, code, span, message, ...details } of diagnostics)
       this[severity](code, span, message, details);
@@ -77,7 +77,7 @@ export class DiagnosticSink {
     return this.#errors;
   }
 
-  /** How many diagnostics were found beyond the limits. */
+  /** The number of diagnostics beyond the limits. */
   get dropped(): number {
     return this.#errors + this.#warnings - this.#diagnostics.length;
   }
@@ -123,7 +123,7 @@ export function formatPlace(span: Span): string {
   return `${visible(span.file)}:${span.line}:${span.column}`;
 }
 
-/** Text of the user's in single quotes for a message: cut to a readable length, nothing in it that a terminal obeys. */
+/** Quotes user text for a message: cut to a readable length, without terminal control characters. */
 export function quoteText(text: string): string {
   return `'${visible(text.length > MAX_QUOTED ? `${text.slice(0, MAX_QUOTED)}...` : text)}'`;
 }
@@ -134,7 +134,7 @@ const MAX_EXCERPT = 160;
 function excerpt(span: Span, sourceText: string): string[] {
   const source = lineOf(sourceText, span.line);
   if (source === undefined) return [];
-  // A line of many thousand characters is cut to a window that begins a little before the fault.
+  // A very long line is cut to a window that starts a little before the fault.
   const start = span.column - 1 <= MAX_EXCERPT / 2 ? 0 : span.column - 1 - MAX_EXCERPT / 4;
   const end = Math.min(source.length, start + MAX_EXCERPT);
   const faultStart = Math.min(span.column - 1, end);
@@ -161,7 +161,7 @@ function lineOf(text: string, line: number): string | undefined {
   return text.slice(start, end === -1 ? text.length : end).replace(/\r$/, "");
 }
 
-/** Tabs as spaces; control, direction and other invisible characters by their number. */
+/** Replaces tabs by spaces; control, direction and other invisible characters by their number. */
 function visible(text: string): string {
   return text
     .replaceAll("\t", "    ")

@@ -1,4 +1,4 @@
-/** The inside of blocks: directives, their arguments, and the blocks of their own. */
+/** Reads the inside of blocks: directives, their arguments, and their own blocks. */
 import { nearestWord } from "../lib/text/nearest-word.ts";
 import { BraceHints, splitGluedBrace } from "./brace-hints.ts";
 import {
@@ -18,14 +18,14 @@ export interface DirectiveReaderOptions {
   readonly stream: TokenStream;
   readonly importer: Importer;
   readonly sink: DiagnosticSink;
-  /** Undefined: any name will do. */
+  /** `undefined` accepts any name. */
   readonly directiveNames: ReadonlySet<string> | undefined;
   readonly nestingLimit: number;
 }
 
 /** A block whose opening brace, if it has one, was just read. */
 export interface OpenBlock {
-  /** Undefined for a server block that is written without braces. */
+  /** `undefined` for a server block without braces. */
   readonly brace: Token | undefined;
   /** The first word of the line that opens the block. */
   readonly heading: Token;
@@ -36,7 +36,7 @@ export interface OpenBlock {
 export interface Body {
   readonly directives: readonly Directive[];
   readonly closingBrace: Token | undefined;
-  /** Words that turned out to be the keys of the next server block, because this one lacks its closing brace. */
+  /** The keys of the next server block, found because this block lacks its closing brace. */
   readonly nextKeys: readonly Token[] | undefined;
 }
 
@@ -48,7 +48,7 @@ export class DirectiveReader {
     this.#options = options;
   }
 
-  /** Reads up to the brace that closes the block, or to the end of the text. */
+  /** Reads up to the closing brace of the block, or to the end of the text. */
   readBody(open: OpenBlock): Body {
     const { stream, importer } = this.#options;
     const directives: Directive[] = [];
@@ -141,7 +141,7 @@ export class DirectiveReader {
     return { directives: [], closingBrace: undefined, nextKeys: undefined };
   }
 
-  /** Steps over the rest of a block without a call for each level, up to and with its closing brace. */
+  /** Skips the rest of a block, including its closing brace, without recursion. */
   #skipBlock(): void {
     const { stream } = this.#options;
     let depth = 1;
@@ -151,7 +151,7 @@ export class DirectiveReader {
     }
   }
 
-  /** Takes a brace off the last word, where somebody forgot the space before it. */
+  /** Splits the brace off the last word if the space before it is missing. */
   #unglue(words: Token[]): Token | undefined {
     const last = words.at(-1);
     const split = last === undefined ? undefined : splitGluedBrace(last);
@@ -170,7 +170,7 @@ export class DirectiveReader {
     return this.#options.directiveNames?.has(name) ?? true;
   }
 
-  /** Whether an unknown word with a block is, by its indentation too, a new server block and no directive. */
+  /** Whether an unknown word with a block starts a new server block, also by its indentation. */
   #beginsServerBlock(name: Token, open: OpenBlock): boolean {
     const heading = open.heading.span;
     return (
@@ -265,7 +265,7 @@ export class DirectiveReader {
   }
 
   #reportUnclosed(brace: Token): void {
-    // Where the text was cut off, or a quotation mark has swallowed the rest, the brace is not what is missing.
+    // If the text was cut off, or a quotation mark swallowed the rest, the missing brace is not the error.
     if (this.#options.stream.aborted || this.#options.importer.hasUnterminatedQuote) return;
     this.#error(
       "COREFILE_MISSING_CLOSING_BRACE",
@@ -299,7 +299,7 @@ export class DirectiveReader {
 /** CoreDNS's own words. */
 export const UNEXPECTED_CLOSING_BRACE = "Unexpected '}' because no matching opening brace";
 
-/** Whether a word can be the key of a server block, or a snippet's heading, but no directive. */
+/** Whether a word can be the key of a server block, or a snippet's heading, but not a directive. */
 function looksLikeKey(text: string): boolean {
   return /[.:]/.test(text) || snippetName(text) !== undefined;
 }

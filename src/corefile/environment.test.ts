@@ -33,7 +33,7 @@ describe("substituteEnvironment", () => {
     ["{%NESTED%}", "<alpha>"],
     ["{$A:b}", "odd"],
     ["{{ .Name }} {$A}", "{{ .Name }} alpha"],
-    // What is in percent signs comes first, and is over when the dollars' turn comes.
+    // Percent signs are replaced first, before the dollars.
     ["{$PERCENT}", "{%A%}"],
     ["{$NONE}", "", ["NONE"]],
     ["a{$NONE}b{%NONE%}c{$OTHER}", "abc", ["NONE", "OTHER"]],
@@ -53,10 +53,10 @@ describe("substituteEnvironment", () => {
   }
 
   for (const text of ["{$SELF}", "{$PING}", "x{$GROWING}"]) {
-    it(`gives up on ${text}`, () => assert.equal(substitute(text)?.endless, true));
+    it(`stops at ${text}`, () => assert.equal(substitute(text)?.endless, true));
   }
 
-  it("gives up on values that grow without measure", () => {
+  it("stops at values that grow without limit", () => {
     const value = `${"x".repeat(70_000)}{$A}`;
     assert.equal(substituteEnvironment("{$A}", () => value)?.endless, true);
   });

@@ -4,15 +4,14 @@ export interface Substitution {
   readonly text: string;
   /** Names of the variables that are not set and so count as empty. */
   readonly unset: readonly string[];
-  /** Whether references were left because their values refer to variables without end. */
+  /** Whether references were left in place because their values refer to variables without end. */
   readonly endless: boolean;
 }
 
 /**
- * Fills in the values of environment variables; undefined if the text has no reference.
- *
- * First all `{%NAME%}`, then all `{$NAME}`. References within a value are filled in too. A reference without a name
- * stays as it is, and there is no syntax for a default.
+ * Fills in the values of environment variables; `undefined` if the text has no reference.
+ * First all `{%NAME%}`, then all `{$NAME}`. References within a value are filled in, too. A reference without a name stays as it
+ * is. There is no syntax for a default.
  */
 export function substituteEnvironment(
   text: string,
@@ -55,7 +54,7 @@ function replaceReferences(text: string, opening: string, closing: string, state
     const value = state.variable(name);
     if (value === undefined && !state.unset.includes(name)) state.unset.push(name);
     text = text.slice(0, start) + (value ?? "") + text.slice(end + closing.length);
-    // The value may hold references of its own, so the search goes on where it begins.
+    // The value may contain references, so the search continues at its start.
     from = start;
     state.replaced++;
   }

@@ -24,7 +24,7 @@ describe("formatCorefile", () => {
       ". {\n    errors {\n        stacktrace\n    }\n}\n",
     ],
     ["two lines for empty blocks", ". { }", ". {\n}\n"],
-    ["a line of its own for a block behind another", "a {\n} b {\n}", "a {\n}\nb {\n}\n"],
+    ["a line of its own for a block after another", "a {\n} b {\n}", "a {\n}\nb {\n}\n"],
     [
       "comments where they were",
       "# top\n. { # opens\n  # in front\n errors # behind\n\n  # alone\n}   # closes\n# end",
@@ -55,7 +55,7 @@ describe("formatCorefile", () => {
   }
 
   for (const text of ["a {\n", "a {\n}\n}", "}\n{", 'a "b\n{', "  a { } }"]) {
-    it(`leaves a text alone whose braces or quotes do not match: ${JSON.stringify(text)}`, () => {
+    it(`leaves a text with unmatched braces or quotes alone: ${JSON.stringify(text)}`, () => {
       assert.equal(formatCorefile(text), text);
     });
   }
@@ -116,7 +116,7 @@ describe("formatCorefile", () => {
   const soup = fc.array(part, { maxLength: 40, size: "max" }).map((parts) => parts.join(""));
   const host = memoryHost({ files: { s: "log\n" }, environment: { A: "value" } });
 
-  it("does the same twice as once, on any text", () => {
+  it("formatting twice is the same as once, on any text", () => {
     fc.assert(
       fc.property(fc.oneof(corefile, soup, fc.string({ unit: "binary" })), (text) => {
         const once = formatCorefile(text);
@@ -144,7 +144,7 @@ describe("formatCorefile", () => {
     );
   });
 
-  it("changes nothing in what a Corefile says", () => {
+  it("does not change the meaning of a Corefile", () => {
     let compared = 0;
     fc.assert(
       fc.property(fc.oneof(corefile, soup), (text) => {

@@ -1,12 +1,11 @@
-/** Lays out a Corefile: one directive a line, four spaces a level, comments kept. */
+/** Formats a Corefile: one directive per line, four spaces per level, comments kept. */
 import { type Comment, lex, type SourceToken } from "./tokens.ts";
 
 /**
- * Formats a Corefile without a change to what it says. Formatting twice is the same as once.
- *
- * Lines stay lines, but what follows an opening brace, and every closing brace, moves to a line of its own. Runs of
- * blank lines become one. A text whose braces or quotes do not match is handed back as it is: there the indentation is
- * the only trace of what was meant.
+ * Formats a Corefile without changing its meaning. Formatting twice is the same as once.
+ * Lines stay lines, but text after an opening brace, and every closing brace, moves to a line of its own. Runs of blank lines
+ * become one. A text with unmatched braces or quotes is returned unchanged: there the indentation is the only trace of the author's
+ * intent.
  */
 export function formatCorefile(text: string): string {
   const { tokens, comments, unterminated } = lex(text, "");
@@ -29,14 +28,14 @@ export function formatCorefile(text: string): string {
 
 const INDENT = "    ";
 
-/** Deeper blocks are indented no further, or a text of braces alone would grow with the square of its length. */
+/** Deeper blocks are indented no further, or the output for a text of braces alone would grow quadratically. */
 const MAX_INDENT_LEVEL = 64;
 
 class Printer {
   readonly #source: string;
   readonly #lines: string[] = [];
   #line: string | undefined;
-  /** Whether the line, a comment aside, ends in an opening brace. */
+  /** Whether the line ends in an opening brace, apart from a comment. */
   #lineOpensBlock = false;
   #level = 0;
   #last: SourceToken["kind"] | "comment" | undefined;
@@ -57,7 +56,7 @@ class Printer {
       this.#last === "closing-brace" ||
       this.#last === "comment";
     const source = this.#source.slice(token.start, token.end);
-    // Within quotes every character counts, and those of a word are what the lexer made of them.
+    // Within quotes every character counts. Other words are written as the lexer normalized them.
     const text = token.quoted ? source : token.text;
     if (needsLine || this.#line === undefined)
       this.#startLine(text, token.span.line, kind === "closing-brace");
@@ -80,7 +79,7 @@ class Printer {
     this.#endLine();
     if (this.#lines.length === 0) return "";
     const text = `${this.#lines.join("\n")}\n`;
-    // At the start of a file the first of two byte-order marks counts for nothing, and so keeps the one of a word.
+    // The first byte-order mark of a file is ignored, so a second one is needed to keep the mark of a word.
     return text.startsWith("\ufeff") ? `\ufeff${text}` : text;
   }
 

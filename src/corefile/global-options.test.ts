@@ -12,7 +12,7 @@ describe("global options", () => {
   const directives = ["log"];
   const codesOf = (text: string): string[] => parse(text, { directives }).diagnostics.map(({ code }) => code);
 
-  it("a block without key in front of all others adds directives", () => {
+  it("a block without key before all others adds directives", () => {
     const text = "(s) {\n log\n}\n{\n plugin greet ./greet.ts before log\n}\n. {\n greet a\n import s\n}\n";
     const { corefile, diagnostics } = parse(text, { directives });
     assert.deepEqual(diagnostics, []);
@@ -32,9 +32,9 @@ describe("global options", () => {
 
   for (const [what, text, codes] of [
     ["a block that lost its key", "{\n log\n}\n", ["COREFILE_MISSING_KEY"]],
-    ["behind a server block", ". {\n}\n{\n plugin a ./a.ts\n}\n", ["COREFILE_GLOBAL_OPTIONS_PLACE"]],
+    ["after a server block", ". {\n}\n{\n plugin a ./a.ts\n}\n", ["COREFILE_GLOBAL_OPTIONS_PLACE"]],
     ["a block that is not closed", "{\n plugin a ./a.ts\n. {\n", ["COREFILE_MISSING_CLOSING_BRACE"]],
-    ["a name that nothing adds", "{\n plugin a ./a.ts\n}\n. {\n b\n}\n", ["COREFILE_UNKNOWN_DIRECTIVE"]],
+    ["a name that no option adds", "{\n plugin a ./a.ts\n}\n. {\n b\n}\n", ["COREFILE_UNKNOWN_DIRECTIVE"]],
   ] as const) {
     it(what, () =>
       assert.ok(

@@ -1,9 +1,9 @@
-/** What reading a Corefile needs from outside: files for `import`, and the environment. */
+/** The environment of the Corefile reader: files for `import`, and environment variables. */
 export interface CorefileHost {
   readFile(path: string): FileContent;
-  /** Names of the entries of a directory in any order; undefined if there is no such directory or it cannot be read. */
+  /** Names of the entries of a directory in any order; `undefined` if the directory does not exist or cannot be read. */
   list(directory: string): readonly string[] | undefined;
-  /** Value of an environment variable; undefined if it is not set. */
+  /** Value of an environment variable; `undefined` if it is not set. */
   environmentVariable(name: string): string | undefined;
 }
 
@@ -11,7 +11,7 @@ export type FileContent =
   | {
       readonly kind: "text";
       readonly text: string;
-      /** Names the text in places, if not the path. What it imports is relative to the folder of this name. */
+      /** Name of the text in places, if not the path. Its imports are relative to the folder of this name. */
       readonly name?: string;
     }
   | { readonly kind: "missing" }
@@ -36,7 +36,7 @@ export interface MemoryHostContent {
   readonly environment?: Readonly<Record<string, string>>;
 }
 
-/** A host for text that lies in no file system: a ConfigMap in an admission review, an editor's buffers, a test. */
+/** A host for text outside of a file system: a ConfigMap in an admission review, an editor's buffers, a test. */
 export function memoryHost(content: MemoryHostContent = {}): CorefileHost {
   const files = new Map(Object.entries(content.files ?? {}));
   const environment = new Map(Object.entries(content.environment ?? {}));

@@ -32,7 +32,7 @@ function same(files: Record<string, string>, expected: string): Parsed {
 }
 
 describe("snippets", () => {
-  it("stand where they are imported, as often as that is", () => {
+  it("are inserted wherever they are imported", () => {
     same(
       {
         "etc/Corefile":
@@ -75,11 +75,11 @@ describe("snippets", () => {
     );
   });
 
-  it("are told from a file of the same name", () => {
+  it("are distinguished from a file of the same name", () => {
     same({ "etc/Corefile": "(a) {\n log\n}\n. {\n import a\n}", "etc/a": "errors" }, ". {\n log\n}");
   });
 
-  it("that stand in an imported file are known afterwards", () => {
+  it("from an imported file are known afterwards", () => {
     same(
       { "etc/Corefile": "import snippets\n. {\n import a\n}", "etc/snippets": "(a) {\n log\n}" },
       ". {\n log\n}",
@@ -111,7 +111,7 @@ describe("snippets", () => {
     assert.equal(diagnostics[0]?.suggestion, "common");
   });
 
-  it("cannot import themselves, directly or by way of others", () => {
+  it("cannot import themselves, directly or through others", () => {
     assert.deepEqual(parse({ "etc/Corefile": "(a) {\n log\n import a\n}\n. {\n import a\n}" }).messages, [
       "COREFILE_IMPORT_LIMIT: maximum snippet import depth (10000) exceeded: snippet 'a' imports itself",
     ]);
@@ -143,7 +143,7 @@ describe("snippets", () => {
 });
 
 describe("imported files", () => {
-  it("stand at the top, in a block, and in a directive's block", () => {
+  it("are inserted at the top, in a block, and in a directive's block", () => {
     const { corefile } = same(
       {
         "etc/Corefile":
@@ -157,7 +157,7 @@ describe("imported files", () => {
     assert.deepEqual(corefile.files, ["etc/Corefile", "etc/blocks", "etc/directives", "etc/options"]);
   });
 
-  it("are found from the directory of the file that imports them", () => {
+  it("are relative to the directory of the importing file", () => {
     same(
       {
         "etc/Corefile": ". {\n import sub/a\n import ../other/c\n import /abs/d\n import ./sub/../e\n}",
@@ -172,7 +172,7 @@ describe("imported files", () => {
     );
   });
 
-  it("found from a snippet are found from the file in which the snippet stands", () => {
+  it("imported by a snippet are relative to the file that declares the snippet", () => {
     same(
       {
         "etc/Corefile": "import lib/s\n. {\n import s\n}",
@@ -198,7 +198,7 @@ describe("imported files", () => {
     assert.deepEqual(corefile.files, ["etc/Corefile", "etc/a"]);
   });
 
-  it("know where they were imported, through every step", () => {
+  it("keep the place of their import, through every step", () => {
     const files = {
       "etc/Corefile": ". {\n    import one\n}",
       "etc/one": "import two\n",
@@ -225,7 +225,7 @@ describe("imported files", () => {
     );
   });
 
-  it("cannot import themselves, directly or by way of others", () => {
+  it("cannot import themselves, directly or through others", () => {
     assert.deepEqual(parse({ "etc/Corefile": "import Corefile" }).messages, [
       "COREFILE_IMPORT_LIMIT: maximum file import depth (100000) exceeded: file 'etc/Corefile' imports itself",
     ]);
@@ -235,7 +235,7 @@ describe("imported files", () => {
     );
   });
 
-  it("cannot be imported without measure", () => {
+  it("cannot be imported without limit", () => {
     const files = { "etc/Corefile": `. {\n${" import a\n".repeat(20)}}`, "etc/a": "log" };
     const { corefile, messages } = parse(files, "etc/Corefile", { fileExpansions: 5 });
     assert.deepEqual(messages, [
@@ -244,7 +244,7 @@ describe("imported files", () => {
     assert.equal(corefile.blocks[0]?.directives.length, 5);
   });
 
-  it("that do not exist, or are no files, are errors", () => {
+  it("that do not exist, or are not files, are errors", () => {
     const { diagnostics, messages } = parse({
       "etc/Corefile": ". {\n import no/such\n import dir\n log\n}",
       "etc/dir/x": "",
@@ -264,7 +264,7 @@ describe("imported files", () => {
     assert.equal(diagnostics[0]?.message, "Could not import x: permission denied");
   });
 
-  it("with a quotation mark that is not closed are errors, once", () => {
+  it("with an unclosed quotation mark are errors, once", () => {
     const { messages } = parse({ "etc/Corefile": ". {\n import a\n import a\n}", "etc/a": 'log "x' });
     assert.deepEqual(messages, [
       "COREFILE_UNTERMINATED_QUOTE: the quotation mark is never closed, so all text after it is one word",
@@ -295,7 +295,7 @@ describe("patterns of files", () => {
     ["./*.txt", "txt"],
   ];
   for (const [pattern, directives] of cases) {
-    it(`give the files of ${pattern} in order`, () => {
+    it(`returns the files of ${pattern} in order`, () => {
       same({ ...files, "etc/Corefile": `. {\nimport ${pattern}\n}` }, `. {\n${directives}\n}`);
     });
   }
@@ -307,14 +307,14 @@ describe("patterns of files", () => {
     );
   });
 
-  it("take dots and other signs as they are", () => {
+  it("take dots and other characters literally", () => {
     same(
       { "etc/Corefile": ". {\n import a.b+*\n}", "etc/a.b+c": "x", "etc/aXb+c": "y", "etc/a.bbc": "z" },
       ". {\n x\n}",
     );
   });
 
-  it("that match nothing are warned of and give nothing", () => {
+  it("that match nothing cause a warning and import nothing", () => {
     const { diagnostics, messages } = parse({ "etc/Corefile": "import none/*\nimport no-?.conf\n. {\n}" });
     assert.deepEqual(messages, [
       "COREFILE_IMPORT_NO_MATCH: No files matching import glob pattern: none/*",
@@ -332,7 +332,7 @@ describe("patterns of files", () => {
     });
   }
 
-  it("that match the file which holds them do not go round in circles, and still give the others", () => {
+  it("that match their own file do not loop, and still import the others", () => {
     const { corefile, messages } = parse({
       "etc/Corefile": ". {\n import *.conf\n}",
       "etc/a.conf": "a\nimport *.conf",
@@ -390,7 +390,7 @@ describe("import arguments", () => {
     same({ "etc/Corefile": '(s) {\n log a{args[0]}b\n}\n. {\n import s ""\n}' }, ". {\n log ab\n}");
   });
 
-  it("are refused where nothing uses them", () => {
+  it("are refused if nothing uses them", () => {
     const { diagnostics, messages } = parse({
       "etc/Corefile": "(s) {\n log {args[0]}\n}\n. {\n import s a b c\n import x y\n}",
       "etc/x": "log",
@@ -404,7 +404,7 @@ describe("import arguments", () => {
     ]);
   });
 
-  it("are missed where they are not given, and placeholders of another kind are refused", () => {
+  it("are reported if they are not given, and placeholders of another kind are refused", () => {
     assert.deepEqual(
       parse({
         "etc/Corefile": "(s) {\n log {args[1]} {args[x]} {args.-1}\n}\n. {\n import s a b\n import s a\n}",
@@ -424,7 +424,7 @@ describe("import arguments", () => {
   });
 });
 
-describe("faulty imports", () => {
+describe("invalid imports", () => {
   const cases: [text: string, message: string][] = [
     [
       ". {\n import\n log\n}",

@@ -1,4 +1,4 @@
-/** Snippets, and `import` of snippets, files and patterns of files (docs/spec/coredns-behaviour.md#grammar). */
+/** Snippets, and `import` of snippets, files and file patterns (docs/spec/coredns-behaviour.md#grammar). */
 import { dirname, isAbsolute, join } from "node:path";
 import { nearestWord } from "../lib/text/nearest-word.ts";
 import {
@@ -26,11 +26,11 @@ export class Importer {
   readonly #options: ImporterOptions;
   readonly #snippets = new Map<string, Snippet>();
   readonly #files = new Map<string, Lexed>();
-  /** Of the files that were read. */
+  /** Names of the files that were read. */
   readonly #names: string[] = [];
-  /** What was found at the paths that could not be read. */
+  /** Failures by path, for paths that could not be read. */
   readonly #failures = new Map<string, UnreadableFile>();
-  /** Headings of the snippets in all files read, declared so far or not. */
+  /** Headings of the snippets in all files read, already declared or not. */
   readonly #headings = new Map<string, Token>();
   #snippetExpansions = 0;
   #fileExpansions = 0;
@@ -40,17 +40,17 @@ export class Importer {
     this.#options = options;
   }
 
-  /** Every file that was read, each once, by the name that places have. */
+  /** Every file that was read, each once, by its name in places. */
   get files(): readonly string[] {
     return [...this.#names];
   }
 
-  /** A missing quotation mark swallows the braces after it, so complaints about those would only mislead. */
+  /** A missing quotation mark swallows the braces after it, so errors about those would only mislead. */
   get hasUnterminatedQuote(): boolean {
     return this.#hasUnterminatedQuote;
   }
 
-  /** Begins to read the main file. */
+  /** Starts to read the main file. */
   start(path: string, text: string): void {
     const tokens = this.#lexFile(path, text).tokens;
     const identity = `file ${path}`;
@@ -88,7 +88,7 @@ export class Importer {
     });
   }
 
-  /** Replaces an `import` line, whose first word was just read, by what it names. */
+  /** Replaces an `import` line, whose first word was just read, by its text. */
   expand(keyword: Token): void {
     const { stream } = this.#options;
     const parent = stream.frame;
@@ -219,7 +219,7 @@ export class Importer {
   }
 
   #lexFile(path: string, text: string, name = path): Lexed {
-    // One more than may be read, so that it is the stream that says that there are too many.
+    // One token above the limit, so that the stream reports that there are too many.
     const lexed = lex(text, name, this.#options.tokenLimit + 1);
     this.#names.push(name);
     this.#files.set(path, lexed);
@@ -237,7 +237,7 @@ export class Importer {
     return lexed;
   }
 
-  /** Somebody who imports a snippet before it is declared should not go looking for a file. */
+  /** The error for a snippet that is imported before its declaration should not send the user to look for a file. */
   #laterSnippet(name: string): string[] {
     const heading = this.#headings.get(name);
     if (heading === undefined) return [];
@@ -246,7 +246,7 @@ export class Importer {
     ];
   }
 
-  /** Paths that match a pattern, sorted; wildcards match within one part of the path. */
+  /** Paths that match a pattern, sorted. Wildcards match within one part of the path. */
   #glob(pattern: string): string[] {
     let paths = [pattern.startsWith("/") ? "/" : "."];
     let certain = true;
@@ -262,7 +262,7 @@ export class Importer {
           found.push(join(directory, part));
         }
       }
-      // Below a wildcard it has to be asked whether a part exists; above it, the listing of the wildcard tells.
+      // Below a wildcard, a part may not exist and must be checked. Above it, the directory listing shows that.
       if (matcher !== undefined) certain = false;
       paths = found;
     }
@@ -279,12 +279,12 @@ export class Importer {
   }
 }
 
-/** `common` for `(common)`; undefined for what is no snippet's heading. */
+/** `common` for `(common)`; `undefined` for any other text. */
 export function snippetName(text: string): string | undefined {
   return text.length >= 2 && text.startsWith("(") && text.endsWith(")") ? text.slice(1, -1) : undefined;
 }
 
-/** Whether a token that begins a line is the word `import`. */
+/** Whether a token that starts a line is the word `import`. */
 export function isImport(token: Token): boolean {
   return token.kind === "word" && token.raw === "import";
 }

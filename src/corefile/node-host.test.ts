@@ -37,7 +37,7 @@ describe("nodeHost", () => {
     assert.equal(nodeHost.list(at("listed", "a")), undefined);
   });
 
-  it("knows the environment, and takes nothing else for a part of it", () => {
+  it("reads the environment, and nothing that objects inherit", () => {
     process.env.PORTOLAN_COREFILE_TEST = "value";
     after(() => delete process.env.PORTOLAN_COREFILE_TEST);
     assert.equal(nodeHost.environmentVariable("PORTOLAN_COREFILE_TEST"), "value");
@@ -45,7 +45,7 @@ describe("nodeHost", () => {
     assert.equal(nodeHost.environmentVariable("toString"), undefined);
   });
 
-  it("serves a Corefile with imports, as a mounted ConfigMap lays it out", () => {
+  it("serves a Corefile with imports, laid out as a mounted ConfigMap", () => {
     mkdirSync(at("mount", "..data"), { recursive: true });
     writeFileSync(at("mount", "..data", "Corefile"), ".:53 {\n    import *.override\n}\nimport *.server\n");
     writeFileSync(at("mount", "..data", "log.override"), "log\n");

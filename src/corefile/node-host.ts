@@ -2,14 +2,16 @@ import { readdirSync, readFileSync, statSync } from "node:fs";
 import { messageOf } from "../lib/text/message-of.ts";
 import type { CorefileHost, FileContent } from "./host.ts";
 
-/** The machine's file system and the process's environment. Reading waits: it happens at start and at reload only. */
+/**
+ * The machine's file system and the process's environment. Reads are synchronous, because they happen only at start and at reload.
+ */
 export const nodeHost: CorefileHost = {
   readFile,
   list(directory) {
     try {
       return readdirSync(directory);
     } catch {
-      // A pattern that leads nowhere matches nothing; the parser says so.
+      // A pattern for a missing directory matches nothing; the parser reports that.
       return undefined;
     }
   },
@@ -30,7 +32,7 @@ function readFile(path: string): FileContent {
     const status = statSync(path, { throwIfNoEntry: false });
     if (status === undefined) return { kind: "missing" };
     if (status.isDirectory()) return { kind: "directory" };
-    // A pipe or device could block the process for ever, or never end.
+    // A pipe or device could block the process forever, or never end.
     if (!status.isFile()) return { kind: "unreadable", reason: NO_FILE };
     if (status.size > MAX_FILE_OCTETS) {
       return { kind: "unreadable", reason: `larger than ${MAX_FILE_OCTETS / 1024 / 1024} MiB` };

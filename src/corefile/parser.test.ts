@@ -107,7 +107,7 @@ describe("parseCorefile", () => {
     it(`reads ${what}`, () => assert.deepEqual(outline(text), { blocks, codes: [] }));
   }
 
-  it("knows the place of everything", () => {
+  it("records the place of every word", () => {
     const { corefile } = parse(
       "# x\na.org,\nb.org c.org {\n  forward . 1.1.1.1 {\n    policy random\n  }\n}\n",
     );
@@ -135,7 +135,7 @@ describe("parseCorefile", () => {
     assert.deepEqual(corefile.blocks[0]?.span, { file: "Corefile", line: 1, column: 1, length: 27 });
   });
 
-  it("keeps what a word was before the environment was filled in", () => {
+  it("keeps the text of a word before the environment was filled in", () => {
     const { corefile } = parse(". {\n log x{$PORT} y\n}");
     const args = corefile.blocks[0]?.directives[0]?.args.map(({ text, raw }) => [text, raw]);
     assert.deepEqual(args, [
@@ -152,14 +152,14 @@ describe("parseCorefile", () => {
     });
   });
 
-  it("takes any name for a directive unless it is told which there are", () => {
+  it("accepts any name as a directive unless it has a list", () => {
     assert.deepEqual(outline(". {\n whatever\n}").codes, []);
     assert.deepEqual(outline(". {\n whatever\n}", { directives: ["log"] }).codes, [
       "COREFILE_UNKNOWN_DIRECTIVE",
     ]);
   });
 
-  it("does not ask whether the options in a directive's block are directives", () => {
+  it("does not check whether the options in a directive's block are directives", () => {
     assert.deepEqual(outline(". {\n log {\n  class error\n }\n}", { directives: ["log"] }).codes, []);
   });
 
@@ -172,14 +172,14 @@ describe("parseCorefile", () => {
   });
 
   for (const text of ["local {\n}", "forward . 192.0.2.53 {\n tls a b\n}"]) {
-    it(`says that it reads ${JSON.stringify(text)} as a server block`, () => {
+    it(`warns that it reads ${JSON.stringify(text)} as a server block`, () => {
       const { blocks, codes } = outline(text, { directives: ["forward", "local", "tls"] });
       assert.equal(blocks.length, 1);
       assert.deepEqual(codes, ["COREFILE_KEY_IS_DIRECTIVE_NAME"]);
     });
   }
 
-  it("says once a file that braces are on lines of their own", () => {
+  it("reports only once per file that braces are on lines of their own", () => {
     const host = memoryHost({ files: { part: "a\n{\n log\n}\nb\n{\n log\n}\n" } });
     const { diagnostics } = parseCorefile("c\n{\n log\n}\nd\n{\n log\n}\nimport part\n", {
       file: "Corefile",
@@ -191,7 +191,7 @@ describe("parseCorefile", () => {
     );
   });
 
-  it("refuses blocks nested too deep, however deep, and reads on behind them", () => {
+  it("refuses blocks nested too deep, however deep, and continues after them", () => {
     const deep = `${"a {\n".repeat(50_000)}${"}\n".repeat(50_000)}`;
     const { blocks, codes } = outline(`. {\n ${deep} log\n}`, { directives: ["a", "log"] });
     assert.deepEqual(codes, ["COREFILE_NESTING_TOO_DEEP"]);
@@ -203,18 +203,18 @@ describe("parseCorefile", () => {
     assert.ok(diagnostics.length > 0);
   });
 
-  it("refuses a text with too many words, and says only that", () => {
+  it("refuses a text with too many words, and reports only that", () => {
     const { codes } = outline(". {\n log a b c d\n", { limits: { tokens: 5 } });
     assert.deepEqual(codes, ["COREFILE_TOO_LARGE"]);
     assert.deepEqual(outline("a b c {\n}", { limits: { tokens: 5 } }).codes, []);
   });
 
-  it("stops after many errors, and says only that", () => {
+  it("stops after many errors, and reports only that", () => {
     const { corefile, diagnostics } = parse(`. {\n${"x\n".repeat(1_000)}}`, {
       directives: ["log"],
       limits: { errors: 10 },
     });
-    // One more word is read ahead when the last of them is found.
+    // The parser reads one word ahead of the last error.
     assert.equal(diagnostics.length, 10 + 1 + 1);
     assert.equal(diagnostics.at(-1)?.code, "COREFILE_TOO_MANY_ERRORS");
     assert.equal(corefile.blocks.length, 1);
@@ -224,7 +224,7 @@ describe("parseCorefile", () => {
     assert.deepEqual(parse("").corefile.files, ["Corefile"]);
   });
 
-  it("reads on after each fault and names them all, in the order of the text", () => {
+  it("continues after each fault and reports all of them, in the order of the text", () => {
     const { blocks, codes } = outline(
       [
         "a.org, {",
@@ -332,7 +332,7 @@ describe("Corefiles of clusters", () => {
     ],
   ];
   for (const [what, text, lines] of corefiles) {
-    it(`are read without complaint: one ${what}`, () => {
+    it(`are read without diagnostics: one ${what}`, () => {
       const { corefile, diagnostics } = parse(text, { directives: directives.split(" ") });
       assert.deepEqual(diagnostics, []);
       assert.deepEqual(
@@ -391,7 +391,7 @@ describe("parseCorefile on arbitrary text", () => {
   );
   const limits = { tokens: 2_000, snippetExpansions: 50, fileExpansions: 50, nesting: 4, errors: 30 };
 
-  it("ends, never throws, and gives a tree whose blocks have keys", () => {
+  it("ends, never throws, and returns a tree whose blocks have keys", () => {
     fc.assert(
       fc.property(text, text, text, fc.boolean(), (main, f, g, known) => {
         const { corefile, diagnostics } = parse(main, {

@@ -1,7 +1,6 @@
 /**
- * Text of a Corefile to its tree (docs/spec/coredns-behaviour.md#grammar). Faults are collected, and reading goes on after each of them
- * where one can tell what was meant, so that one run names them all. A tree that comes with errors is for tools that
- * look at it; no server starts from one.
+ * Parses the text of a Corefile into its tree (docs/spec/coredns-behaviour.md#grammar). Collects faults, and continues after each
+ * if the intent is clear, so that one run reports them all. A tree with errors is for tools only; no server starts from one.
  */
 import { splitGluedBrace } from "./brace-hints.ts";
 import {
@@ -24,7 +23,7 @@ export interface ParseOptions {
   /** Path of the text, for diagnostics and as the base of relative imports. */
   readonly file: string;
   readonly host: CorefileHost;
-  /** The directives that exist; any name is taken where this is left out. */
+  /** The known directives; without it, any name is accepted. */
   readonly directives?: Iterable<string> | undefined;
   readonly limits?: Partial<ParseLimits> | undefined;
 }
@@ -36,9 +35,9 @@ export interface ParseLimits {
   readonly snippetExpansions: number;
   /** Default 100,000, as CoreDNS. */
   readonly fileExpansions: number;
-  /** How deep blocks may stand in blocks below a server block. Default 32. */
+  /** Depth of nested blocks below a server block. Default 32. */
   readonly nesting: number;
-  /** After how many errors the rest is not read. Default 500. */
+  /** Errors after which the rest is not read. Default 500. */
   readonly errors: number;
 }
 
@@ -47,7 +46,7 @@ export interface ParseResult {
   readonly diagnostics: readonly Diagnostic[];
 }
 
-/** Reads a Corefile. Never throws, whatever the text; see {@link ParseResult.diagnostics} for what is wrong with it. */
+/** Reads a Corefile. Never throws, whatever the text; {@link ParseResult.diagnostics} has the faults. */
 export function parseCorefile(text: string, options: ParseOptions): ParseResult {
   return new Parser(text, options).run();
 }
@@ -60,16 +59,16 @@ const DEFAULT_LIMITS: ParseLimits = {
   errors: 500,
 };
 
-/** The global option that adds a plugin, `plugin NAME MODULE`: its first argument is a directive from there on. */
+/** The global option that adds a plugin, `plugin NAME MODULE`: its first argument becomes a known directive. */
 const PLUGIN_OPTION = "plugin";
 
 const EMPTY_BODY: Body = { directives: [], closingBrace: undefined, nextKeys: undefined };
 
-/** What stands before a block: its keys as they are written, and its brace if it has one. */
+/** The words before a block: its keys as written, and its brace if it has one. */
 interface Heading {
   readonly words: readonly Token[];
   readonly brace: Token | undefined;
-  /** Whether the block is already over, because its braces are glued to each other. */
+  /** Whether the block is already closed, because its two braces are one word. */
   readonly isClosed: boolean;
 }
 
@@ -132,7 +131,7 @@ class Parser {
     };
   }
 
-  /** Reads a snippet or a server block; gives the keys of the next one if those are already read. */
+  /** Reads a snippet or a server block; returns the keys of the next one if those are already read. */
   #readStatement(given: readonly Token[]): readonly Token[] | undefined {
     const heading = this.#readHeading(given);
     const [first] = heading.words;
@@ -145,7 +144,7 @@ class Parser {
     }
     if (this.#isDirectiveOutsideBlock(first, heading)) {
       this.#reportOutsideBlock(first);
-      // Its lines are options, so they are read as those of a directive.
+      // Its lines are read like the options of a directive.
       if (heading.brace !== undefined) this.#reader.readBody({ ...heading, heading: first, level: 1 });
       return undefined;
     }
@@ -218,7 +217,7 @@ class Parser {
     const key = words.at(-1);
     if (token?.kind !== "opening-brace" || key === undefined) return undefined;
     this.#stream.next();
-    // A file with one such brace usually has all of them there, and the server takes them.
+    // A file with one such brace usually has all of them there, and the server accepts them.
     if (this.#filesWithBraceOnNextLine.has(token.span.file)) return token;
     this.#filesWithBraceOnNextLine.add(token.span.file);
     this.#sink.warning(
@@ -267,7 +266,7 @@ class Parser {
     return this.#reader.readBody({ brace, heading: brace, level: 0 }).nextKeys;
   }
 
-  /** What the options add is a directive from here on. */
+  /** The words that the options add are directives from here on. */
   #readGlobalOptions(brace: Token): void {
     if (this.#blocks.length > 0) {
       this.#error("COREFILE_GLOBAL_OPTIONS_PLACE", brace.span, "global options come after a server block", {
@@ -282,7 +281,7 @@ class Parser {
     this.#globalOptions.push(...directives);
   }
 
-  /** Commas are removed, and what is empty left out: CoreDNS leaves it out as well, and so loses blocks silently. */
+  /** Removes commas, and leaves out empty keys. CoreDNS does so, too, and thereby loses blocks silently. */
   #keysOf(heading: Heading): Token[] {
     const keys: Token[] = [];
     const empty: Token[] = [];
@@ -340,8 +339,8 @@ class Parser {
   }
 
   /**
-   * CoreDNS takes such a line for the keys of a server block. A zone may have the name of a directive, though: then its
-   * block holds directives, where that of a directive holds options.
+   * CoreDNS takes such a line for the keys of a server block. A zone may have the name of a directive, though: then its block holds
+   * directives, while the block of a directive holds options.
    */
   #isDirectiveOutsideBlock(first: Token, heading: Heading): boolean {
     if (!this.#isDirectiveName(first)) return false;
@@ -402,11 +401,11 @@ class Parser {
   }
 }
 
-/** Where the comma at the end of a key stands, or the key if the comma comes from the environment. */
-/** Directives that are options of other directives as well. */
+/** The place of the comma at the end of a key, or of the key if the comma comes from the environment. */
+/** Directives that are also options of other directives. */
 const ALSO_OPTIONS: ReadonlySet<string> = new Set(["errors", "header", "reload", "tls", "transfer"]);
 
-/** Whether a block is surely one of a server, so that its key is a zone even if a directive has the same name. */
+/** Whether a block certainly belongs to a server, so that its key is a zone even if a directive has the same name. */
 function holdsDirectives({ directives }: Body): boolean {
   return directives.some(({ name }) => !ALSO_OPTIONS.has(name.text));
 }

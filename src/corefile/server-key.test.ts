@@ -26,7 +26,7 @@ function resolve(corefile: string, defaultPort?: number): Resolved {
   };
 }
 
-/** One key, written in quotes so that it can be any text. */
+/** One key, quoted so that it can be any text. */
 function resolveKey(key: string): Resolved {
   return resolve(`"${key}" {\n}`);
 }
@@ -119,24 +119,24 @@ describe("resolveServerKeys", () => {
     });
   }
 
-  it("suggests the scheme that was meant", () => {
+  it("suggests the scheme that was probably meant", () => {
     assert.equal(resolveKey("http://.").diagnostics[0]?.suggestion, "https");
     assert.equal(resolveKey("TLS://.").diagnostics[0]?.suggestion, "tls");
   });
 
-  it("gives the default port to plain DNS alone", () => {
+  it("applies the default port only to plain DNS", () => {
     assert.deepEqual(resolve("a dns://b tls://c d:53 {\n}", 1053).texts, [
       ["dns://a.:1053", "dns://b.:1053", "tls://c.:853", "dns://d.:53"],
     ]);
   });
 
-  it("puts the first zone of an expansion in the key's place and the rest behind all keys", () => {
+  it("puts the first zone of an expansion in the key's place and the rest after all keys", () => {
     assert.deepEqual(resolve("a.org 10.0.0.0/15 b.org {\n}").texts, [
       ["dns://a.org.:53", "dns://0.10.in-addr.arpa.:53", "dns://b.org.:53", "dns://1.10.in-addr.arpa.:53"],
     ]);
   });
 
-  it("knows where each key is written", () => {
+  it("records the place of each key", () => {
     const { keys } = resolve("a.org, b.org:1-2 {\n}\nc {\n}");
     assert.deepEqual(
       keys.flat().map(({ span }) => `${span.line}:${span.column}+${span.length}`),
@@ -227,13 +227,13 @@ describe("duplicate keys", () => {
     ["of another scheme", "a.org {\n}\ntls://a.org:53 {\n}"],
     ["of another port", "a.org {\n}\na.org:54 {\n}"],
     [
-      "on other addresses, for all that the text tells",
+      "on other addresses, as far as the text shows",
       ". {\n bind lo\n}\n. {\n bind eth0\n}\n. {\n bind eth1 {\n  except 10.0.0.1\n }\n}",
     ],
     ["with a view", ". {\n view a {\n  expr true\n }\n}\n. {\n view b {\n  expr true\n }\n}\n. {\n}"],
   ];
   for (const [what, text] of fine) {
-    it(`are none ${what}`, () => assert.deepEqual(resolve(text).messages, []));
+    it(`are no error ${what}`, () => assert.deepEqual(resolve(text).messages, []));
   }
 
   it("are left out of the result", () => {

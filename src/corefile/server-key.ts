@@ -13,13 +13,13 @@ export interface ServerKey {
   readonly scheme: Scheme;
   /** Lower-case presentation form with final dot. */
   readonly zone: string;
-  /** 0 asks the system for a free port. */
+  /** 0 lets the system choose a free port. */
   readonly port: number;
-  /** Where the key is written; keys that come from one network or range of ports have it in common. */
+  /** Place of the key. Keys expanded from one network or port range share it. */
   readonly span: Span;
 }
 
-/** Ports that stand for a scheme where the key names none; that of `dns` can be set for the process. */
+/** Default ports by scheme; the port of `dns` can be set for the process. */
 export const defaultPorts: Readonly<Record<Scheme, number>> = {
   dns: 53,
   tls: 853,
@@ -30,19 +30,18 @@ export const defaultPorts: Readonly<Record<Scheme, number>> = {
 };
 
 export interface ServerKeyOptions {
-  /** Port of keys with the scheme `dns` that name none. Default 53. */
+  /** Port of keys with the scheme `dns` and no port. Default 53. */
   readonly defaultPort?: number | undefined;
 }
 
 /**
- * Reads the keys of all server blocks, with networks and ranges of ports expanded, and reports what is wrong with them.
- * Faulty keys, and keys that are there already, are left out.
+ * Reads the keys of all server blocks, expands networks and port ranges, and reports faults. Invalid and duplicate keys are left
+ * out.
+ * Two blocks may share a key if each listens on its own addresses (`bind`) or one of them has a `view`. Only certain errors are
+ * reported here: `bind` may spell one address in several ways, which the server detects.
  *
- * Two blocks may share a key if each listens on addresses of its own (`bind`) or one of them has a `view`. Only what is
- * certain from the text is reported here: `bind` may name one address in several ways, which the server finds out.
- *
- * @returns one list a block, in the order of the blocks. The first of each expansion stands where its key is written,
- *   the rest after all keys.
+ * @returns one list per block, in the order of the blocks. The first of each expansion is in the place of its key, the rest after
+ * all keys.
  */
 export function resolveServerKeys(
   corefile: Corefile,
@@ -53,23 +52,23 @@ export function resolveServerKeys(
   return corefile.blocks.map((block) => resolver.resolveBlock(block));
 }
 
-/** A key as messages and logs write it: `dns://example.org.:53`. */
+/** A key as in messages and logs: `dns://example.org.:53`. */
 export function formatServerKey({ scheme, zone, port }: ServerKey): string {
   return `${scheme}://${zone}:${port}`;
 }
 
 /**
- * Reads a zone among the arguments of a directive (docs/spec/coredns-behaviour.md#arguments): scheme and port do not count, a network gives
- * its reverse zones.
+ * Reads a zone among the arguments of a directive (docs/spec/coredns-behaviour.md#arguments): scheme and port are ignored, a
+ * network becomes its reverse zones.
  *
- * @returns zones in lower-case presentation form with final dot; none if the text is no zone, which CoreDNS ignores.
+ * @returns zones in lower-case presentation form with final dot; empty if the text is not a zone, which CoreDNS ignores.
  */
 export function normaliseZone(text: string): readonly string[] {
   const parts = splitKey(text);
   return parts.fault === undefined ? (readZone(parts.zone).zones ?? []) : [];
 }
 
-/** More ports in one range are hardly meant. */
+/** A range with more ports is probably a mistake. */
 const MAX_PORTS_IN_RANGE = 100;
 
 /** Each key is a route with a chain of plugins. */
@@ -136,7 +135,7 @@ class KeyResolver {
   }
 
   #warnOfUnusualZone(token: Token, zone: string): void {
-    // The last group of an IPv6 address looks like a port, so here the address counts as a whole.
+    // The last group of an IPv6 address looks like a port, so the whole address is kept.
     const zoneAndPort = token.text.replace(SCHEME, "");
     const unusual = unusualZone(parseIpAddress(zoneAndPort) === undefined ? zone : zoneAndPort);
     if (unusual === undefined) return;
@@ -171,7 +170,7 @@ type KeyParts =
   | {
       readonly scheme: Scheme;
       readonly zone: string;
-      /** Undefined where the key names none. */
+      /** `undefined` if the key has no port. */
       readonly ports: readonly number[] | undefined;
       readonly fault?: undefined;
     }
@@ -182,7 +181,7 @@ type KeyParts =
       readonly suggestion?: string | undefined;
     };
 
-/** Keys with which the YAML of an object of Kubernetes begins. */
+/** Words that start the YAML of a Kubernetes object. */
 const YAML_KEYS: ReadonlySet<string> = new Set(["apiVersion:", "kind:", "metadata:", "data:", "items:"]);
 const NOT_YAML =
   "a Corefile; this looks like the YAML of a ConfigMap: name a file that holds only the text of its key `Corefile`";
@@ -230,7 +229,7 @@ const SCHEME = /^([a-z][a-z0-9+.-]*):\/\//i;
 
 const MAX_PORT = 65_535;
 
-/** CoreDNS has no such ranges: it takes the text for a name with a colon in it. */
+/** CoreDNS has no port ranges: it takes the text for a name with a colon. */
 function splitPortRange(scheme: Scheme, zone: string, first: number, last: number): KeyParts {
   const range = `${first}-${last}`;
   if (first === 0 || last > MAX_PORT)

@@ -1,37 +1,37 @@
-/** The tokens of a Corefile in reading order, with imported texts in the place of their imports. */
+/** The tokens of a Corefile in reading order, with imports replaced by their texts. */
 
 import { type DiagnosticSink, formatPlace, quoteText, type Span } from "./diagnostic.ts";
 import { substituteEnvironment } from "./environment.ts";
 import type { Token } from "./tokens.ts";
 
-/** A text under way: the main file, or what an import brought. */
+/** A text being read: the main file, or an imported text. */
 export interface ImportFrame {
   readonly tokens: readonly Token[];
-  /** The text in which the import stands; undefined for the main file. */
+  /** The text that contains the import; `undefined` for the main file. */
   readonly parent: ImportFrame | undefined;
-  /** `snippet common`, `file /etc/coredns/common.conf`: a text must not appear among its own parents. */
+  /** `snippet common`, `file /etc/coredns/common.conf`: a text must not be among its own parents. */
   readonly identity: string;
   readonly importedAt: Span | undefined;
-  /** What the import gives for `{args[0]}`, `{args[1]}`, ... */
+  /** The arguments of the import, for `{args[0]}`, `{args[1]}`, ... */
   readonly args: readonly string[];
 }
 
 export interface TokenStreamOptions {
   readonly sink: DiagnosticSink;
   readonly environmentVariable: (name: string) => string | undefined;
-  /** How many tokens may be read in all. */
+  /** Limit of all tokens. */
   readonly tokenLimit: number;
-  /** After how many errors reading stops. */
+  /** Errors after which reading stops. */
   readonly errorLimit: number;
 }
 
 export class TokenStream {
   readonly #options: TokenStreamOptions;
-  /** Innermost last. Those of one glob stand side by side: `parent` tells who imported whom. */
+  /** Innermost last. The files of one pattern are siblings: `parent` is the importing text. */
   readonly #cursors: Cursor[] = [];
   readonly #reportedUnset = new Set<string>();
   #current: Token | undefined;
-  /** Whether the border of an imported text was crossed since the last token. */
+  /** Whether an imported text began or ended since the last token. */
   #crossedBorder = false;
   #read = 0;
   #aborted = false;
@@ -41,7 +41,7 @@ export class TokenStream {
     this.#options = options;
   }
 
-  /** Whether the rest of the text was dropped because it was too large or too faulty. */
+  /** Whether the rest of the text was dropped because it was too large or had too many errors. */
   get aborted(): boolean {
     return this.#aborted;
   }
@@ -51,19 +51,19 @@ export class TokenStream {
     return this.#tooFaultyAt;
   }
 
-  /** The text of the token that {@link next} gave last, as long as nobody has peeked beyond it. */
+  /** The text of the token that {@link next} last returned, valid until {@link peek} passes its end. */
   get frame(): ImportFrame | undefined {
     return this.#cursors.at(-1)?.frame;
   }
 
-  /** Puts texts in front of what is left to read, the first to be read first. */
+  /** Inserts texts before the unread rest; the first is read first. */
   push(frames: readonly ImportFrame[]): void {
     this.#current = undefined;
     this.#crossedBorder = true;
     for (const frame of frames.toReversed()) this.#cursors.push({ frame, position: 0 });
   }
 
-  /** The token that {@link next} will give; undefined at the end. */
+  /** The token that {@link next} will return; `undefined` at the end. */
   peek(): Token | undefined {
     if (this.#current !== undefined) return this.#current;
     for (let cursor = this.#cursors.at(-1); cursor !== undefined; cursor = this.#cursors.at(-1)) {
@@ -91,7 +91,7 @@ export class TokenStream {
     return token;
   }
 
-  /** The words up to the end of the line or to a brace, all of the text in which the last token stood. */
+  /** The words up to the end of the line or to a brace, all in the text of the last token. */
   takeArguments(): Token[] {
     const args: Token[] = [];
     const cursor = this.#cursors.at(-1);
@@ -106,8 +106,8 @@ export class TokenStream {
   }
 
   /**
-   * The tokens up to the brace that closes what was just opened, as they are written, that brace consumed; undefined if
-   * the present text ends first.
+   * The tokens up to the brace that closes the block just opened, as written. Consumes that brace. `undefined` if the current text
+   * ends first.
    */
   takeBlock(): Token[] | undefined {
     const cursor = this.#cursors.at(-1);
@@ -185,7 +185,7 @@ export class TokenStream {
       });
     }
     for (const name of substitution.unset) {
-      // A snippet that is imported often would otherwise report the same word each time.
+      // A snippet with several imports would otherwise report the same word each time.
       const place = `${name} ${formatPlace(span)}`;
       if (this.#reportedUnset.has(place)) continue;
       this.#reportedUnset.add(place);
@@ -199,7 +199,7 @@ export class TokenStream {
   }
 }
 
-/** How many arguments the placeholders of a text ask for: one more than the highest index. */
+/** The number of arguments that the placeholders of a text need: one more than the highest index. */
 export function countPlaceholders(tokens: readonly Token[]): number {
   let count = 0;
   for (const token of tokens) {

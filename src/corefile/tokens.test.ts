@@ -7,7 +7,7 @@ function texts(text: string): string[] {
   return lex(text, "Corefile").tokens.map((token) => token.text);
 }
 
-/** Texts of each line, as the tokens themselves divide them. */
+/** Texts of each line, as divided by `startsLine`. */
 function lines(text: string): string[][] {
   const result: string[][] = [];
   for (const token of lex(text, "Corefile").tokens) {
@@ -21,9 +21,9 @@ describe("lex", () => {
   const words: [what: string, text: string, tokens: string[]][] = [
     ["nothing", "", []],
     ["only space", " \t\n\r\n", []],
-    ["words parted by space", "a b\tc\nd", ["a", "b", "c", "d"]],
+    ["words separated by space", "a b\tc\nd", ["a", "b", "c", "d"]],
     [
-      "words parted by any Unicode white space",
+      "words separated by any Unicode white space",
       "a\u00a0b\u2003c\u3000d\u0085e\u2028f\vg",
       ["a", "b", "c", "d", "e", "f", "g"],
     ],
@@ -58,7 +58,7 @@ describe("lex", () => {
     it(`reads ${what}`, () => assert.deepEqual(texts(text), tokens));
   }
 
-  it("takes a brace for one only if it stands alone and unquoted", () => {
+  it("takes a brace for one only if it is a separate, unquoted word", () => {
     const kinds = lex('{ } foo{ {} }} "{" "}" {$A} { #}', "Corefile").tokens.map((token) => token.kind);
     assert.deepEqual(kinds, [
       "opening-brace",
@@ -73,7 +73,7 @@ describe("lex", () => {
     ]);
   });
 
-  it("knows which token begins a line; a line break within quotes begins none", () => {
+  it("marks the tokens that start a line; a line break within quotes starts none", () => {
     assert.deepEqual(lines('a b\n\n  c "d\n\ne" f # x\n# y\ng\r\nh\r'), [
       ["a", "b"],
       ["c", "d\n\ne", "f"],
@@ -82,7 +82,7 @@ describe("lex", () => {
     ]);
   });
 
-  it("knows file, line, column and length in UTF-16 code units", () => {
+  it("records file, line, column and length in UTF-16 code units", () => {
     const places = lex('\ufeffa  "b\nc"  d\n\té𝄞 x\r\n  y\r\r z', "dir/file").tokens.map(({ text, span }) => [
       text,
       `${span.file}:${span.line}:${span.column}+${span.length}`,
@@ -98,26 +98,26 @@ describe("lex", () => {
     ]);
   });
 
-  it("hands out the comments with their places", () => {
+  it("returns the comments with their places", () => {
     assert.deepEqual(lex("#a\r\nb #c d\n", "").comments, [
       { text: "#a", line: 1, start: 0 },
       { text: "#c d", line: 2, start: 6 },
     ]);
   });
 
-  it("tells of a missing quotation mark", () => {
+  it("reports a missing quotation mark", () => {
     assert.equal(lex('a "b"', "").unterminated, undefined);
     assert.equal(lex('a "b\n}', "").unterminated?.text, "b\n}");
   });
 
-  it("stops at its limit, and says so only if something was left", () => {
+  it("stops at its limit, and reports it only if text was left", () => {
     assert.equal(lex("a b c #d\n", "", 3).truncated, false);
     const lexed = lex("a b c d", "", 3);
     assert.equal(lexed.truncated, true);
     assert.equal(lexed.tokens.length, 3);
   });
 
-  it("reads any text, and covers all of it that is no space and no comment", () => {
+  it("reads any text, and covers everything but spaces and comments", () => {
     const part = fc.constantFrom(
       '"',
       "\\",

@@ -1,23 +1,23 @@
 /** The words of a Corefile (docs/spec/coredns-behaviour.md#words). */
 import type { Span } from "./diagnostic.ts";
 
-/** Only a brace that stands alone and unquoted has a meaning for the grammar. */
+/** A brace only has a meaning as a separate, unquoted word. */
 export type TokenKind = "word" | "opening-brace" | "closing-brace";
 
 export interface Token {
   readonly kind: TokenKind;
-  /** What counts: quotes removed, environment and import arguments filled in. */
+  /** The value: quotes removed, environment and import arguments filled in. */
   readonly text: string;
-  /** As {@link text}, but with references to the environment as they were written. */
+  /** Like {@link text}, but with references to the environment as written. */
   readonly raw: string;
   readonly quoted: boolean;
-  /** Whether a line break, or the border of an imported text, lies between this token and the one before. */
+  /** Whether a line break, or the border of an imported text, separates this token from the previous one. */
   readonly startsLine: boolean;
   /** Quotes included. */
   readonly span: Span;
 }
 
-/** A token that also knows which part of the file's text it is: `[start, end)` in UTF-16 code units. */
+/** A token with its part of the file's text: `[start, end)` in UTF-16 code units. */
 export interface SourceToken extends Token {
   readonly start: number;
   readonly end: number;
@@ -36,15 +36,15 @@ export interface Lexed {
   readonly comments: readonly Comment[];
   /** The last token, if its closing quote is missing. */
   readonly unterminated: SourceToken | undefined;
-  /** Whether text was left because there were more tokens than allowed. */
+  /** Whether text was left because of the token limit. */
   readonly truncated: boolean;
 }
 
 /**
- * Cuts a text into tokens. Any text gives tokens; nothing is refused here.
+ * Splits a text into tokens. Every text has tokens; nothing is refused here.
  *
  * @param file name for the spans.
- * @param limit how many tokens to read at most.
+ * @param limit maximum number of tokens.
  */
 export function lex(text: string, file: string, limit = Number.POSITIVE_INFINITY): Lexed {
   return new Lexer(text, file, limit).run();
@@ -115,7 +115,7 @@ class Lexer {
       if (code === HASH || (code !== CARRIAGE_RETURN && isSpace(code))) break;
     }
     this.#at = end;
-    // Carriage returns neither part words nor belong to them; at the end of a word they are no part of its span.
+    // Carriage returns neither separate words nor belong to them; at the end of a word they are not in its span.
     while (text.charCodeAt(end - 1) === CARRIAGE_RETURN) end--;
     const word = withoutCarriageReturns(text.slice(start, end));
     const kind = word === "{" ? "opening-brace" : word === "}" ? "closing-brace" : "word";
@@ -196,7 +196,7 @@ class Lexer {
     return token;
   }
 
-  /** Counts a line break that ends right before the present position. */
+  /** Counts a line break that ends right before the current position. */
   #breakLine(): void {
     this.#line++;
     this.#lineStart = this.#at;
@@ -207,7 +207,7 @@ function withoutCarriageReturns(text: string): string {
   return text.includes("\r") ? text.replaceAll("\r", "") : text;
 }
 
-/** Unicode's White_Space, as Go sees it: the byte-order mark is none, NEL is one. */
+/** Unicode's White_Space, as in Go: excludes the byte-order mark, includes NEL. */
 function isSpace(code: number): boolean {
   if (code <= SPACE) return code === SPACE || (code >= TAB && code <= CARRIAGE_RETURN);
   if (code < 0x1680) return code === 0x85 || code === 0xa0;

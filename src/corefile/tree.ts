@@ -3,22 +3,22 @@ import type { Span } from "./diagnostic.ts";
 import type { Token } from "./tokens.ts";
 
 export interface Corefile {
-  /** Lines of blocks without a key, in front of all server blocks: they are for the whole server. CoreDNS has none. */
+  /** Lines of blocks without a key, before all server blocks. They apply to the whole server. CoreDNS has none. */
   readonly globalOptions: readonly Directive[];
-  /** In the order of the text. Snippets are no blocks. */
+  /** In the order of the text. Snippets are not blocks. */
   readonly blocks: readonly ServerBlock[];
-  /** Every file that was read, each once, the main one first. */
+  /** Every file that was read, each once, the main file first. */
   readonly files: readonly string[];
 }
 
-/** One or more keys (`example.org:53`, `tls://.`) and what is to be done for them. */
+/** One or more keys (`example.org:53`, `tls://.`) and their directives. */
 export interface ServerBlock {
-  /** At least one, none of them empty, separating commas removed. `server-key.ts` reads them. */
+  /** At least one, none empty, separating commas removed. `server-key.ts` reads them. */
   readonly keys: readonly Token[];
   readonly directives: readonly Directive[];
-  /** The keys, as far as they stand on one line. */
+  /** The keys on the first line. */
   readonly span: Span;
-  /** Undefined for a block that is written without braces. */
+  /** `undefined` for a block without braces. */
   readonly closingBrace: Token | undefined;
 }
 
@@ -26,7 +26,7 @@ export interface ServerBlock {
 export interface Directive {
   readonly name: Token;
   readonly args: readonly Token[];
-  /** The lines between the braces; undefined where there are no braces, empty for `{ }`. */
+  /** The lines between the braces; `undefined` without braces, empty for `{ }`. */
   readonly block: readonly Directive[] | undefined;
   readonly closingBrace: Token | undefined;
 }

@@ -1,21 +1,21 @@
-/** Zones as Corefiles write them: names, and networks that stand for reverse zones (docs/spec/coredns-behaviour.md#server-keys). */
+/** Zones in Corefiles: names, and networks that stand for reverse zones (docs/spec/coredns-behaviour.md#server-keys). */
 import { domainToASCII } from "node:url";
 import { Name } from "../dns/name.ts";
 import { parseIpAddress } from "../lib/net/ip-address.ts";
 
-/** Zones in lower-case presentation form with final dot, or why the text is none, in CoreDNS's words. */
+/** Zones in lower-case presentation form with final dot, or the reason why the text is not a zone, in CoreDNS's words. */
 export type ZoneReading =
   | { readonly zones: readonly string[]; readonly fault?: undefined }
   | { readonly zones?: undefined; readonly fault: string };
 
-/** Reads a zone without scheme and port. A network between the borders of two reverse zones gives up to 128 zones. */
+/** Reads a zone without scheme and port. A network that does not end at a label boundary becomes up to 128 zones. */
 export function readZone(text: string): ZoneReading {
   const octets = Buffer.byteLength(text);
   if (octets > MAX_ZONE_OCTETS)
     return { fault: `specified zone is too long: ${octets} > ${MAX_ZONE_OCTETS}` };
   const network = parseNetwork(text);
   if (network !== undefined) {
-    // CoreDNS refuses these as well: leading zero groups, written or not, would have to be told from no network at all.
+    // CoreDNS refuses these, too: leading zero groups could not be distinguished from no network.
     if (text.startsWith(":") || (text.startsWith("0") && text.includes(":")))
       return { fault: `invalid CIDR ${text}` };
     return { zones: reverseZones(network) };
@@ -25,7 +25,7 @@ export function readZone(text: string): ZoneReading {
   return { zones: [name.toLowerCase().toString()] };
 }
 
-/** What makes a valid zone look like a mistake; undefined for ordinary zones. */
+/** Why a valid zone looks like a mistake; `undefined` for ordinary zones. */
 export function unusualZone(
   text: string,
 ): { message: string; suggestion?: string; note?: string } | undefined {
@@ -43,7 +43,7 @@ export function unusualZone(
   if (!isAscii(text)) {
     const punycode = domainToASCII(text.replace(/\.$/, ""));
     return {
-      message: "clients ask for internationalised names in punycode, so no query will match this one",
+      message: "clients query internationalised names in punycode, so no query will match this one",
       ...(punycode !== "" && { suggestion: text.endsWith(".") ? `${punycode}.` : punycode }),
     };
   }
@@ -98,8 +98,8 @@ function parseNetwork(text: string): Network | undefined {
 }
 
 /**
- * The reverse zones that make up a network. A label stands for 8 bits of an IPv4 address (RFC 1035 section 3.5) and for
- * 4 of an IPv6 address (RFC 3596 section 2.5); a prefix within a label means one zone for each value it leaves open.
+ * The reverse zones of a network. A label stands for 8 bits of an IPv4 address (RFC 1035 section 3.5) and for 4 of an IPv6 address
+ * (RFC 3596 section 2.5). A prefix that ends within a label becomes one zone for each possible value.
  */
 function reverseZones({ octets, prefixLength }: Network): string[] {
   const isIpv4 = octets.length === 4;
@@ -126,7 +126,7 @@ function isAscii(text: string): boolean {
   return true;
 }
 
-/** UTF-8 octets as `\ddd`, which is how such a name looks in a message and in zone text. */
+/** UTF-8 octets as `\ddd`, as such a name appears in messages and in zone text. */
 function escapeNonAscii(text: string): string {
   if (isAscii(text)) return text;
   let escaped = "";

@@ -1,8 +1,8 @@
-/** Where the addresses of an RRset stand within encoded records, so that they can change places without being decoded. */
+/** The addresses of an RRset within encoded records, so that they can be reordered without decoding. */
 import { readU16 } from "./octets.ts";
 import { RecordType } from "./type-names.ts";
 
-/** A run of A or AAAA records of one owner, whose addresses may change places within the encoded octets. */
+/** A run of A or AAAA records of one owner, whose addresses may be swapped within the encoded octets. */
 export interface AddressRun {
   /** Offset of the first address. */
   readonly first: number;
@@ -13,7 +13,7 @@ export interface AddressRun {
   readonly count: number;
 }
 
-/** Places of the same numbers in `EncodedSections.runTable`, where a run is no object but a row. */
+/** Columns of `EncodedSections.runTable`, where a run is a row and not an object. */
 export const RunField = { FIRST: 0, STRIDE: 1, SIZE: 2, COUNT: 3 } as const;
 /** Numbers of a row. */
 export const RUN_NUMBERS = 4;
@@ -38,7 +38,7 @@ interface RecordPlaces {
   readonly typeOffsets: Uint16Array;
 }
 
-/** Finds the runs of two and more addresses: {@link RUN_NUMBERS} numbers each. */
+/** Finds the runs of at least two addresses: {@link RUN_NUMBERS} numbers each. */
 export function findAddressRuns(sections: RecordPlaces): number[] {
   const runs: number[] = [];
   const { bytes, typeOffsets, recordStarts } = sections;
@@ -63,7 +63,7 @@ export function findAddressRuns(sections: RecordPlaces): number[] {
   return runs;
 }
 
-/** Two records that have the same octets but for TTL and RDATA are of one RRset: equal pointers name equal owners. */
+/** Two records whose octets differ only in TTL and RDATA belong to one RRset: equal pointers mean equal owners. */
 function sameHead(sections: RecordPlaces, one: number, other: number, stride: number): boolean {
   const { bytes, recordStarts, typeOffsets } = sections;
   const oneStart = octetAt16(recordStarts, one);

@@ -9,7 +9,7 @@ import { RecordType } from "./type-names.ts";
 
 const QUESTION = { name: Name.parse("www.example.org."), type: RecordType.A, class: 1 };
 
-/** The records as an upstream sends them. */
+/** The records as received from an upstream. */
 function received(compress: boolean, ...answer: readonly string[]): EncodedSections {
   const message: Message = {
     id: 1,
@@ -40,7 +40,7 @@ const SETS: Readonly<Record<string, readonly string[]>> = {
 };
 
 for (const [title, answer] of Object.entries(SETS)) {
-  test(`knows spelled-out names from compressed ones: ${title}`, () => {
+  test(`distinguishes uncompressed names from compressed ones: ${title}`, () => {
     const plain = received(false, ...answer);
     const short = received(true, ...answer);
     assert.equal(isCompressible(plain, plain.bytes, plain.count), true);
@@ -56,13 +56,13 @@ test("the root and names of other top-level domains gain nothing", () => {
   assert.equal(isCompressible(plain, plain.bytes, plain.count), false);
 });
 
-test("looks at the first records only", () => {
+test("examines only the first records", () => {
   const plain = received(false, ". 5 IN A 192.0.2.1", "www.example.org. 5 IN A 192.0.2.2");
   assert.equal(isCompressible(plain, plain.bytes, 1), false);
   assert.equal(isCompressible(plain, plain.bytes, 2), true);
 });
 
-test("encodes no more records than have room", () => {
+test("encodes no more records than fit", () => {
   const many = Array.from({ length: 500 }, (_, n) => `www.example.org. 5 IN A 192.0.${n >> 8}.${n & 255}`);
   const plain = received(false, ...many);
   const made = compressed(plain, QUESTION, plain.bytes.subarray(12, plain.start), 512);

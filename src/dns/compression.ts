@@ -1,4 +1,6 @@
-/** Compression of names in records that another server encoded (RFC 1035 section 4.1.4): what it saves, and the shorter octets. */
+/**
+ * Compression of names in records that another server encoded (RFC 1035 section 4.1.4): whether it helps, and the shorter octets.
+ */
 import { EncodedSections } from "./encoded-sections.ts";
 import type { Question } from "./message.ts";
 import { FOLD, octetAt, readU16 } from "./octets.ts";
@@ -9,7 +11,7 @@ import { RecordType } from "./type-names.ts";
 const LEAST_RECORD = 11;
 const HEADER_OCTETS = 12;
 
-/** Octets in front of the names in RDATA that may be compressed (RFC 3597 section 4), and how many names there are. */
+/** Octets before the names in RDATA that may be compressed (RFC 3597 section 4), and the number of names. */
 const COMPRESSIBLE: ReadonlyMap<number, { readonly fixed: number; readonly names: number }> = new Map([
   [RecordType.NS, { fixed: 0, names: 1 }],
   [RecordType.CNAME, { fixed: 0, names: 1 }],
@@ -19,8 +21,8 @@ const COMPRESSIBLE: ReadonlyMap<number, { readonly fixed: number; readonly names
 ]);
 
 /**
- * Whether compression would make the first `records` records shorter. No object is made, and whoever compresses everything is told so
- * quickly: then each name that is spelled out ends in another top-level label than the names before it.
+ * Whether compression would make the first `records` records shorter. Makes no objects, and is fast for servers that compress: then
+ * each uncompressed name ends in another top-level label than the names before it.
  * @param question octets with the name of the question at 12
  */
 export function isCompressible(sections: EncodedSections, question: Uint8Array, records: number): boolean {
@@ -47,10 +49,10 @@ export function isCompressible(sections: EncodedSections, question: Uint8Array, 
 }
 
 /**
- * The records with all names compressed, as many as `limit` octets may have room for.
+ * The records with all names compressed, as many as may fit in `limit` octets.
  * @param question the question to encode them for
  * @param octets the same question as octets
- * @throws WireError when RDATA is malformed
+ * @throws WireError if RDATA is malformed
  */
 export function compressed(
   sections: EncodedSections,
@@ -71,7 +73,7 @@ export function compressed(
   }).encoded;
 }
 
-/** One of 32 bits for the last label of a name that is spelled out; 0 for the root, and for a name that ends in a pointer. */
+/** One of 32 bits for the last label of an uncompressed name; 0 for the root, and for a name that ends in a pointer. */
 function topLevelBit(bytes: Uint8Array, start: number, end: number): number {
   let at = start;
   let last = -1;

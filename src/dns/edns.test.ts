@@ -42,7 +42,7 @@ describe("the OPT record", () => {
     ],
   };
 
-  it("is written as RFC 6891 section 6.1.2 has it", () => {
+  it("is encoded as in RFC 6891 section 6.1.2", () => {
     const writer = new WireWriter();
     writeOpt(writer, edns, 0xabc);
     assert.equal(
@@ -68,10 +68,10 @@ describe("the OPT record", () => {
     assert.deepEqual(read("4000"), { ...none, compactOk: true });
   });
 
-  it("is refused when its options do not fill it", () => {
+  it("is refused if its options do not fill it", () => {
     for (const rdata of ["0001 00", "0003 000300", "0004 0003 0001", "0005 0003 0000 00", "0004 0003"])
       assert.throws(() => readOpt(new WireReader(hex(`0200 00 00 0000 ${rdata}`))), WireError, rdata);
-    // Options may not take octets of what follows the record.
+    // Options must not take octets of the following record.
     assert.throws(() => readOptions(new WireReader(hex("0003 0002 aaaa bbbb")), 5), WireError);
   });
 
@@ -121,7 +121,7 @@ describe("client subnet (RFC 7871)", () => {
     it(`is not ${what}`, () => assert.equal(decodeClientSubnet(hex(octets)), undefined));
   }
 
-  it("clears what stands behind the prefix, and is not made of what does not fit", () => {
+  it("zeroes the bits after the prefix, and refuses invalid values", () => {
     const subnet = { family: 1, sourcePrefixLength: 20, scopePrefixLength: 0, address: "192.0.255.255" };
     assert.equal(toHex(encodeClientSubnet(subnet)?.data ?? new Uint8Array(0)), "00011400c000f0");
     for (const change of [
@@ -136,7 +136,7 @@ describe("client subnet (RFC 7871)", () => {
       assert.equal(encodeClientSubnet({ ...subnet, ...change }), undefined, JSON.stringify(change));
   });
 
-  it("comes back from every subnet that it decodes", () => {
+  it("survives encoding and decoding", () => {
     const data = fc
       .tuple(
         fc.constantFrom(1, 2),
@@ -161,7 +161,7 @@ describe("client subnet (RFC 7871)", () => {
 });
 
 describe("other options", () => {
-  it("extended errors carry a code and a text (RFC 8914)", () => {
+  it("extended errors have a code and a text (RFC 8914)", () => {
     const option = extendedError(ExtendedErrorCode.STALE_ANSWER, "zu spät");
     assert.deepEqual(option, { code: 15, data: hex("0003 7a752073 70c3a474") });
     assert.deepEqual(decodeExtendedError(option.data), { infoCode: 3, text: "zu spät" });

@@ -25,19 +25,22 @@ export const EdnsOptionCode = {
   ZONE_VERSION: 19,
 } as const;
 
-/** An option as it travels; the functions below give the octets of the known ones a meaning. */
+/** An option as on the wire; the functions below decode and encode the known ones. */
 export interface EdnsOption {
   readonly code: number;
   readonly data: Uint8Array;
 }
 
 export interface Edns {
-  /** The largest UDP message that the sender takes, in octets. */
+  /** The largest UDP message that the sender accepts, in octets. */
   readonly udpSize: number;
   readonly version: number;
   /** RFC 3225. */
   readonly dnssecOk: boolean;
-  /** The sender takes NXDOMAIN beside a compact denial (CO, RFC 9824 section 5.1); set in replies of who knows of it. */
+  /**
+   * The sender accepts NXDOMAIN with a compact denial (CO, RFC 9824 section 5.1); a server that supports it sets the bit in
+   * replies.
+   */
   readonly compactOk?: boolean;
   readonly options: readonly EdnsOption[];
 }
@@ -48,7 +51,7 @@ export const CO_BIT = 0x4000;
 /** The octets of an OPT record without its options. */
 export const OPT_FIXED_OCTETS = 11;
 
-/** Writes the OPT record; `extendedRcode` is the whole 12-bit rcode, of which OPT carries the upper 8 bits. */
+/** Writes the OPT record; `extendedRcode` is the whole 12-bit rcode, whose upper 8 bits OPT carries. */
 export function writeOpt(writer: WireWriter, edns: Edns, extendedRcode: number): void {
   writer.u8(0);
   writer.u16(RecordType.OPT);
@@ -66,7 +69,7 @@ export function writeOpt(writer: WireWriter, edns: Edns, extendedRcode: number):
 }
 
 /**
- * Reads OPT behind its owner and type, which the caller has read.
+ * Reads OPT after its owner and type, which the caller has read.
  * @throws WireError
  */
 export function readOpt(reader: WireReader): { edns: Edns; extendedRcodeBits: number } {
@@ -80,7 +83,7 @@ export function readOpt(reader: WireReader): { edns: Edns; extendedRcodeBits: nu
   return { edns: { udpSize, version, dnssecOk, ...compact, options }, extendedRcodeBits };
 }
 
-/** Reads options that take `length` octets in all. */
+/** Reads options of `length` octets in total. */
 export function readOptions(reader: WireReader, length: number): EdnsOption[] {
   const end = reader.offset + length;
   const options: EdnsOption[] = [];
@@ -95,15 +98,15 @@ export function findOption(options: readonly EdnsOption[], code: number): EdnsOp
 
 /** RFC 7871 section 6. */
 export interface ClientSubnet {
-  /** 1 for IPv4, 2 for IPv6; 0 with empty prefixes from a client that tells nothing of itself, as `dig +subnet=0` does. */
+  /** 1 for IPv4, 2 for IPv6; 0 with empty prefixes from a client that hides its subnet, as `dig +subnet=0` does. */
   readonly family: number;
   readonly sourcePrefixLength: number;
   readonly scopePrefixLength: number;
-  /** Text, bits behind the source prefix zero; `0.0.0.0` for family 0. */
+  /** Text, bits after the source prefix zero; `0.0.0.0` for family 0. */
   readonly address: string;
 }
 
-/** `undefined` for anything malformed, bits behind the source prefix that are not zero included. */
+/** `undefined` for a malformed option, including one with bits set after the source prefix. */
 export function decodeClientSubnet(data: Uint8Array): ClientSubnet | undefined {
   if (data.length < 4) return undefined;
   const family = readU16(data, 0);
@@ -124,7 +127,7 @@ export function decodeClientSubnet(data: Uint8Array): ClientSubnet | undefined {
   return { family, sourcePrefixLength, scopePrefixLength, address: formatIpAddress(address) };
 }
 
-/** `undefined` when the address is no address of the family or a prefix is too long for it. */
+/** `undefined` if the address does not belong to the family, or a prefix is too long for it. */
 export function encodeClientSubnet(subnet: ClientSubnet): EdnsOption | undefined {
   const { family, sourcePrefixLength, scopePrefixLength } = subnet;
   const address = parseIpAddress(subnet.address);
@@ -144,15 +147,15 @@ export function encodeClientSubnet(subnet: ClientSubnet): EdnsOption | undefined
   return { code: EdnsOptionCode.CLIENT_SUBNET, data };
 }
 
-/** By address family; family 0 has no address at all. */
+/** By address family; family 0 has no address. */
 const ADDRESS_OCTETS: readonly number[] = [0, 4, 16];
 
-/** The bits of a prefix's last octet that do not belong to it. */
+/** The bits of the prefix's last octet that do not belong to the prefix. */
 function spareBits(prefixLength: number): number {
   return 0xff >>> (prefixLength % 8 || 8);
 }
 
-/** RFC 8914 section 4, and what was registered since. */
+/** RFC 8914 section 4, and later registrations. */
 export const ExtendedErrorCode = {
   OTHER: 0,
   UNSUPPORTED_DNSKEY_ALGORITHM: 1,
@@ -206,7 +209,7 @@ export function decodeCookie(data: Uint8Array): { client: Uint8Array; server: Ui
   return { client: data.subarray(0, 8), server: data.subarray(8) };
 }
 
-/** RFC 7828: the time-out in units of 100 ms, absent in a query. */
+/** RFC 7828: the timeout in units of 100 ms, absent in a query. */
 export function decodeTcpKeepalive(data: Uint8Array): { timeout: number | undefined } | undefined {
   if (data.length === 0) return { timeout: undefined };
   return data.length === 2 ? { timeout: readU16(data, 0) } : undefined;
@@ -218,12 +221,12 @@ export function decodeExpire(data: Uint8Array): { expire: number | undefined } |
   return data.length === 4 ? { expire: readU32(data, 0) } : undefined;
 }
 
-/** RFC 7830: so many octets of zero. */
+/** RFC 7830: this many zero octets. */
 export function padding(length: number): EdnsOption {
   return { code: EdnsOptionCode.PADDING, data: new Uint8Array(length) };
 }
 
-/** One option in words, as a person reads them; unknown ones and damaged ones by number and octets. */
+/** One option in words, for people; unknown and malformed ones by number and octets. */
 export function formatOption({ code, data }: EdnsOption): string {
   return `${OPTION_NAMES.get(code) ?? `OPT=${code}`}: ${formatOptionData(code, data) ?? toHex(data)}`.trimEnd();
 }

@@ -12,7 +12,7 @@ describe("EncodedSections.decode", () => {
   const questionOctets = (name: string) =>
     encodeMessage(makeQuery({ ...QUESTION, name: Name.parse(name) })).subarray(12);
 
-  it("gives names that point to the question the spelling that it is told, and leaves what is shared alone", () => {
+  it("gives names that point to the question the requested spelling, and does not change shared octets", () => {
     const { answer, authority } = encoded.decode(questionOctets("WWW.example.ORG"));
     assert.equal(answer[0]?.name.toString(), "WWW.example.ORG.");
     assert.equal(answer[1]?.name.toString(), "app.example.ORG.");
@@ -20,7 +20,7 @@ describe("EncodedSections.decode", () => {
     assert.equal(encoded.decode().answer[0]?.name.toString(), "www.Example.org.");
   });
 
-  it("keeps its own when the question is of another length", () => {
+  it("keeps its own spelling if the question has another length", () => {
     assert.deepEqual(encoded.decode(questionOctets("w.example.org")), encoded.decode());
     assert.deepEqual(EncodedSections.empty(START).decode(questionOctets("www.example.org")), NO_SECTIONS);
   });
@@ -65,7 +65,7 @@ describe("EncodedSections.addressRuns", () => {
   };
   const first = START + 12;
 
-  it("finds addresses of one owner behind each other", () => {
+  it("finds consecutive addresses of one owner", () => {
     const answer = records(
       "www.example.org. 5 A 192.0.2.1",
       "www.example.org. 6 A 192.0.2.2",
@@ -76,7 +76,7 @@ describe("EncodedSections.addressRuns", () => {
     assert.deepEqual(runs({ answer: v6 }), [{ first, stride: 28, size: 16, count: 2 }]);
   });
 
-  it("parts them by type, owner, class and section, and does not see a lone one", () => {
+  it("separates them by type, owner, class and section, and ignores a single one", () => {
     const a1 = parseRecord("www.example.org. A 192.0.2.1");
     const a2 = parseRecord("www.example.org. A 192.0.2.2");
     const b1 = parseRecord("www.example.org. AAAA ::1");
@@ -95,7 +95,7 @@ describe("EncodedSections.addressRuns", () => {
     );
   });
 
-  it("passes over other records, and over addresses without RDATA", () => {
+  it("skips other records, and addresses without RDATA", () => {
     const empty = { ...A.create(QUESTION.name, 5, { address: "" }), data: { octets: new Uint8Array(0) } };
     const [cname, ...addresses] = records(
       "www.example.org. CNAME app.example.org.",
@@ -110,7 +110,7 @@ describe("EncodedSections.addressRuns", () => {
     );
   });
 
-  it("names places whose octets may be exchanged", () => {
+  it("returns places whose octets may be swapped", () => {
     const answer = records("www.example.org. A 192.0.2.1", "www.example.org. A 192.0.2.2");
     const { encoded } = EncodedSections.encode(QUESTION, { ...NO_SECTIONS, answer });
     const message = sent(encoded);

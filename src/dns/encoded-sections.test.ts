@@ -37,7 +37,7 @@ function throwsWireError(run: () => unknown, code: WireErrorCode): void {
 }
 
 describe("EncodedSections.encode", () => {
-  it("writes what a message with this question has behind it", () => {
+  it("writes the octets that follow the question in a message", () => {
     const { encoded, complete } = EncodedSections.encode(QUESTION, SECTIONS);
     assert.equal(complete, true);
     assert.equal(encoded.start, START);
@@ -60,7 +60,7 @@ describe("EncodedSections.encode", () => {
     assert.equal(lines({ answer, authority, additional }).flat().join().toLowerCase(), spelled);
   });
 
-  it("tells type, TTL, owner and record by index", () => {
+  it("returns type, TTL, owner and record by index", () => {
     const { encoded } = EncodedSections.encode(QUESTION, SECTIONS);
     const all = [...SECTIONS.answer, ...SECTIONS.authority, ...SECTIONS.additional];
     for (const [index, record] of all.entries()) {
@@ -74,7 +74,7 @@ describe("EncodedSections.encode", () => {
     assert.equal(encoded.recordStarts[5], encoded.end);
   });
 
-  it("leaves out the first record that does not fit and all behind it", () => {
+  it("leaves out the first record that does not fit and all following ones", () => {
     const large = TXT.create(QUESTION.name, 1, {
       strings: Array.from({ length: 100 }, () => new Uint8Array(255)),
     });
@@ -91,7 +91,7 @@ describe("EncodedSections.encode", () => {
     assert.deepEqual(decodeMessage(sent(encoded)).answer.length, 3);
   });
 
-  it("does not take a record that nothing can hold for one that does not fit", () => {
+  it("does not confuse an invalid record with one that does not fit", () => {
     const answer = [TXT.create(QUESTION.name, 1, { strings: [new Uint8Array(256)] })];
     assert.throws(() => EncodedSections.encode(QUESTION, { ...NO_SECTIONS, answer }), RangeError);
   });
@@ -110,7 +110,7 @@ describe("EncodedSections.empty", () => {
 });
 
 describe("EncodedSections.scan", () => {
-  it("takes the octets as they are when there is no OPT", () => {
+  it("keeps the octets if there is no OPT", () => {
     const bytes = encodeMessage(reply(SECTIONS));
     const { encoded, optOffset, extendedRcodeBits } = scan(bytes);
     assert.equal(encoded.bytes, bytes);
@@ -130,12 +130,12 @@ describe("EncodedSections.scan", () => {
     assert.equal(toHex(sent(encoded)), toHex(sent(EncodedSections.encode(QUESTION, SECTIONS).encoded)));
   });
 
-  it("leaves out OPT that is all there is", () => {
+  it("leaves out OPT if it is the only record", () => {
     const { encoded, optOffset } = scan(encodeMessage(reply({}, { edns: EDNS })));
     assert.deepEqual([encoded.count, encoded.start, encoded.end, optOffset], [0, START, START, START + 1]);
   });
 
-  it("leaves out OPT in front of other records, which it writes anew", () => {
+  it("leaves out OPT before other records, which it encodes again", () => {
     const question = "03777777 07657861 6d706c65 036f7267 00 0001 0001";
     const opt = "00 0029 0200 02 00 0000 0000";
     // The second record's owner and target point behind OPT.
@@ -155,7 +155,7 @@ describe("EncodedSections.scan", () => {
     );
   });
 
-  it("reads only as many octets as it is told", () => {
+  it("reads only the given number of octets", () => {
     const message = encodeMessage(reply(SECTIONS));
     const buffer = new Uint8Array(message.length + 100).fill(0xc0);
     buffer.set(message);
@@ -167,8 +167,8 @@ describe("EncodedSections.scan", () => {
     throwsWireError(() => EncodedSections.scan(message, message.length + 1), "SHORT_INPUT");
   });
 
-  it("reads no octets behind the message, be OPT in front of a record that leads there", () => {
-    // The name server's name is a pointer to a label that begins in the TTL and would end behind the message.
+  it("reads no octets after the message, even if OPT precedes a record that leads there", () => {
+    // The name server's name is a pointer to a label that begins in the TTL and would end after the message.
     const message = octets(`0000 8000 0001 0000 0000 0002 0161 00 0001 0001
       00 0029 0200 00 00 0000 0000  c00c 0002 0001 07616263 0002 c024`);
     const buffer = new Uint8Array(message.length + 1);
@@ -255,8 +255,8 @@ describe("EncodedSections.scan", () => {
     assert.equal(scan(message).encoded.end, 65535);
   });
 
-  it("refuses what is too large once names are written in full", () => {
-    // Names of SRV must not be compressed; these are, and OPT in front forces them to be written anew.
+  it("refuses records that are too large once names are written in full", () => {
+    // Names of SRV must not be compressed; these are, and OPT before them forces a new encoding.
     const label = `3f${"61".repeat(63)}`;
     const name = `${label.repeat(3)} 3d${"62".repeat(61)} 00`;
     const srv = "c00c 0021 0001 00000001 0008 0000 0000 0000 c00c";
@@ -283,7 +283,7 @@ describe("EncodedSections.scan", () => {
     );
   });
 
-  it("throws nothing but WireError, and so does all that it returns", () => {
+  it("throws only WireError, as do all functions of its result", () => {
     let accepted = 0;
     fc.assert(
       fc.property(damagedPacket, (packet) => {
@@ -310,7 +310,7 @@ describe("EncodedSections.scan", () => {
     assert.ok(accepted > 20, `only ${accepted} packets were messages`);
   });
 
-  it("takes what decodeMessage takes, given one question that is no pointer", () => {
+  it("accepts what decodeMessage accepts, given one question that is not a pointer", () => {
     fc.assert(
       fc.property(damagedPacket, (packet) => {
         let message: Message;
@@ -328,7 +328,7 @@ describe("EncodedSections.scan", () => {
     );
   });
 
-  it("follows neither chains of pointers without end nor thousands to one long name", () => {
+  it("follows neither endless chains of pointers nor thousands to one long name", () => {
     throwsWireError(() => scan(pointerChainPacket()), "BAD_POINTER");
     throwsWireError(() => scan(longestNamePacket()), "TOO_LARGE");
   });

@@ -1,10 +1,9 @@
 /**
- * The three record sections of a reply in wire form, ready to be copied behind a header and a question. This is what
- * the cache keeps and what precomputed answers are: sending one needs no decoding, only patches at known places.
- *
- * Octets stand at the offsets that they have in the message, so compression pointers stay true in every message whose
- * question has the same name (in any spelling): the prefix before `start` is replaced, its length is not. Names that point
- * to the question, in RDATA too, come out in the spelling of the question at hand (RFC 4343 section 4.1 allows it).
+ * The three record sections of a reply in wire form, ready to be copied after a header and a question. The cache and precomputed
+ * answers store this: sending one needs no decoding, only patches at known places.
+ * Octets are at the offsets that they have in the message, so compression pointers stay valid in every message whose question has
+ * the same name (in any spelling): the prefix before `start` is replaced, but keeps its length. Names that point to the question,
+ * in RDATA too, take the spelling of the current question (RFC 4343 section 4.1 allows it).
  */
 import { type AddressRun, addressRunsOf, findAddressRuns, RUN_NUMBERS } from "./address-runs.ts";
 import { HEADER_OCTETS, type Question } from "./message.ts";
@@ -24,12 +23,12 @@ export interface RecordSections {
 
 export const NO_SECTIONS: RecordSections = { answer: [], authority: [], additional: [] };
 
-/** Whoever lent sections, and may use their octets for other ones once they are back. */
+/** Owns lent sections, and may reuse their octets for others once they are returned. */
 export interface SectionsLender {
   takeBack(): void;
 }
 
-/** What sections are made of; see the members of {@link EncodedSections}. */
+/** The parts of sections; see the members of {@link EncodedSections}. */
 export interface SectionParts {
   readonly bytes: Uint8Array;
   readonly start: number;
@@ -41,20 +40,20 @@ export interface SectionParts {
 }
 
 export class EncodedSections {
-  /** A message; what stands before `start` belongs to the message that was encoded and is not to be used. */
+  /** A message; the octets before `start` belong to the encoded message and must not be used. */
   readonly bytes: Uint8Array;
-  /** Where the first record stands: the end of the question. */
+  /** Offset of the first record: the end of the question. */
   readonly start: number;
   readonly end: number;
   readonly answerCount: number;
   readonly authorityCount: number;
-  /** Without OPT, which no `EncodedSections` holds. */
+  /** Without OPT, which no `EncodedSections` contains. */
   readonly additionalCount: number;
-  /** Where each record begins, and behind the last of {@link count} the end; more numbers do not count. */
+  /** Start of each record, and the end after the last of {@link count}; further numbers are undefined. */
   readonly recordStarts: Uint16Array;
-  /** Where each record's type stands: its TTL is 4 octets further, its RDATA 10. */
+  /** Offset of each record's type: its TTL is 4 octets further, its RDATA 10. */
   readonly typeOffsets: Uint16Array;
-  /** The first of them, 0 without records: most answers are one record, and the table is memory that has to be waited for. */
+  /** The first of them, 0 without records: most answers are one record, and this saves a memory access to the table. */
   readonly firstTypeOffset: number;
   /** Present while the sections are lent: see {@link keep}. */
   lender: SectionsLender | undefined;
@@ -71,7 +70,7 @@ export class EncodedSections {
     this.firstTypeOffset = this.count === 0 ? 0 : octetAt16(parts.typeOffsets, 0);
   }
 
-  /** Takes octets that the caller made: nothing is checked. */
+  /** Wraps octets made by the caller, without checks. */
   static of(parts: SectionParts): EncodedSections {
     return new EncodedSections(parts);
   }
@@ -90,7 +89,7 @@ export class EncodedSections {
   }
 
   /**
-   * Takes octets that somebody else encoded, whose places are those of a message with a question that ends at `start`.
+   * Wraps octets encoded elsewhere, at the offsets of a message with a question that ends at `start`.
    * @param counts records of answer, authority and additional section
    */
   static assembled(
@@ -104,9 +103,9 @@ export class EncodedSections {
   }
 
   /**
-   * Encodes records for a question. The first record that would make the message larger than 65535 octets is left out
-   * with all that follow, which `complete` in the result tells.
-   * @throws RangeError or TypeError for data that its type has no octets for
+   * Encodes records for a question. The first record that would make the message larger than 65535 octets is left out with all
+   * following ones; `complete` in the result is false then.
+   * @throws RangeError or TypeError for data that its type cannot represent
    */
   static encode(
     question: Question,
@@ -144,11 +143,11 @@ export class EncodedSections {
   }
 
   /**
-   * Takes the sections of a message received elsewhere, which must have one question with an uncompressed name and
-   * whose octets nobody changes afterwards. Lengths, counts and owners are checked; RDATA is not (see {@link checkData}). Owners may have as many octets in all as
-   * `MAX_UNPACKED_OCTETS` says, with pointers followed, and so may the names in RDATA.
-   * @param tolerant whether to overlook octets after the last record, and an additional section with fewer records than the
-   * header claims, as most programs do; the result says so
+   * Wraps the sections of a received message, which must have one question with an uncompressed name, and whose octets must not
+   * change afterwards. Lengths, counts and owners are checked; RDATA is not (see {@link checkData}). All owners together may have
+   * at most `MAX_UNPACKED_OCTETS` octets, with pointers followed, and so may the names in RDATA.
+   * @param tolerant whether to accept octets after the last record, and an additional section with fewer records than the header
+   * claims, as most programs do; the result reports them
    * @throws WireError
    */
   static scan(bytes: Uint8Array, length: number, tolerant = false): ScannedMessage {
@@ -164,7 +163,7 @@ export class EncodedSections {
     const counts: [number, number, number] = [readU16(bytes, 6), readU16(bytes, 8), readU16(bytes, 10)];
     let total = counts[0] + counts[1] + counts[2];
     let irregular = false;
-    // The smallest record has 11 octets: a count that claims more than fits allocates nothing.
+    // The smallest record has 11 octets: a count that cannot fit allocates nothing.
     if (total * 11 > length - start) {
       const fitting = tolerant ? Math.floor((length - start) / 11) : 0;
       if (!tolerant || fitting < counts[0] + counts[1])
@@ -231,8 +230,8 @@ export class EncodedSections {
   }
 
   /**
-   * Checks the RDATA of all records, so that whoever decodes them later meets no fault of somebody else. A TTL with its highest bit
-   * set counts as 0 (RFC 2181 section 8), and is written so into the octets.
+   * Checks the RDATA of all records, so that decoding them later cannot fail. A TTL with its highest bit set counts as 0 (RFC 2181
+   * section 8), and is replaced in the octets.
    * @throws WireError
    */
   checkData(): void {
@@ -252,8 +251,8 @@ export class EncodedSections {
   }
 
   /**
-   * Sections to be filled again and again by who lends them: see {@link lendRuns}. `bytes`, `recordStarts` and `typeOffsets` are as long as
-   * the largest message, so only `count` says how many records there are.
+   * Sections that a lender fills again and again: see {@link lendRuns}. `bytes`, `recordStarts` and `typeOffsets` are as long as
+   * the largest message, so only `count` has the number of records.
    */
   static forLending(octets: number, records: number): EncodedSections {
     return new EncodedSections({
@@ -266,13 +265,16 @@ export class EncodedSections {
     });
   }
 
-  /** For the lender, who has written everything else as a {@link LentSections}: see {@link runTable}; without one it is made when asked for. */
+  /**
+   * For the lender, which has written all other members through {@link LentSections}: sets {@link runTable}; without a table it is
+   * made on demand.
+   */
   lendRuns(table: Uint16Array | undefined, count: number): void {
     this.#runTable = table;
     this.#runCount = count;
   }
 
-  /** They stay as they are from now on: the lender makes others for its next message. */
+  /** Makes the octets permanent: the lender allocates others for its next message. */
   keep(): this {
     this.lender = undefined;
     return this;
@@ -291,17 +293,17 @@ export class EncodedSections {
     return readU32(this.bytes, octetAt16(this.typeOffsets, index) + 4);
   }
 
-  /** The owner as the octets spell it, the question's part as the encoded message did. */
+  /** The owner in the spelling of the octets; a pointer to the question has the spelling of the encoded message. */
   ownerAt(index: number): Name {
     return new WireReader(this.bytes, octetAt16(this.recordStarts, index), this.end).name();
   }
 
-  /** @throws WireError when RDATA is malformed */
+  /** @throws WireError if RDATA is malformed */
   recordAt(index: number): ResourceRecord {
     return readRecord(new WireReader(this.bytes, octetAt16(this.recordStarts, index), this.end));
   }
 
-  /** The smallest TTL of all records; `ceiling` when there is none or all are larger. Seconds. */
+  /** The smallest TTL of all records; `ceiling` if there are no records or all are larger. Seconds. */
   minimalTtl(ceiling: number): number {
     let least = ceiling;
     for (let index = 0; index < this.count; index++) least = Math.min(least, this.ttlAt(index));
@@ -310,8 +312,8 @@ export class EncodedSections {
 
   /**
    * Decodes the records.
-   * @param question octets of the question to decode for, where owners that point to it shall have its spelling
-   * @throws WireError when RDATA is malformed
+   * @param question octets of the question whose spelling is used for owners that point to it
+   * @throws WireError if RDATA is malformed
    */
   decode(question?: Uint8Array): RecordSections {
     const source = question === undefined ? this : this.forQuestion(question);
@@ -325,7 +327,7 @@ export class EncodedSections {
     };
   }
 
-  /** The same records behind another spelling of the question, given as octets, which owners may point to. */
+  /** The same records after another spelling of the question, given as octets, for owners that point to it. */
   forQuestion(question: Uint8Array): EncodedSections {
     if (question.length !== this.start - HEADER_OCTETS || this.count === 0) return this;
     const bytes = copyOctets(this.bytes, 0, this.end);
@@ -335,11 +337,11 @@ export class EncodedSections {
     return new EncodedSections({ bytes, start, end, counts, recordStarts, typeOffsets });
   }
 
-  /** The same octets with the answer section alone. */
+  /** The same octets with only the answer section. */
   answerOnly(): EncodedSections {
     if (this.count === this.answerCount) return this;
     if (this.lender !== undefined) {
-      // Nobody else has them.
+      // The new object is not shared yet.
       const filled = this as LentSections;
       filled.end = octetAt16(this.recordStarts, this.answerCount);
       filled.authorityCount = 0;
@@ -357,12 +359,12 @@ export class EncodedSections {
     });
   }
 
-  /** Runs of two and more addresses. */
+  /** Runs of at least two addresses. */
   get addressRuns(): readonly AddressRun[] {
     return addressRunsOf(this.runTable, this.runCount);
   }
 
-  /** The same as rows of a table, of which the first {@link runCount} count: found at the first call and kept. */
+  /** The same as a table whose first {@link runCount} rows are valid: found at the first call and kept. */
   get runTable(): Uint16Array {
     if (this.#runTable === undefined) {
       this.#runTable = this.count < 2 ? NO_RUNS : Uint16Array.from(findAddressRuns(this));
@@ -372,28 +374,28 @@ export class EncodedSections {
   }
 
   get runCount(): number {
-    // Has them found.
+    // Reading `runTable` finds the runs.
     return this.runTable.length === 0 ? 0 : this.#runCount;
   }
 }
 
 const NO_RUNS = new Uint16Array(0);
-/** Serves one message after the other: each begins anew behind the header, whatever became of the one before. */
+/** Reused for all messages: each starts after the header, whatever happened to the previous one. */
 const WRITER = new WireWriter();
-/** What a lender may change, as long as nobody has them. */
+/** The members that a lender may write as long as the sections are not lent. */
 export type LentSections = { -readonly [K in keyof EncodedSections]: EncodedSections[K] };
 
 export interface ScannedMessage {
   readonly encoded: EncodedSections;
-  /** Where the type of OPT stands in the scanned octets (its class, TTL and options follow), -1 without OPT. */
+  /** Offset of OPT's type in the scanned octets (its class, TTL and options follow), -1 without OPT. */
   readonly optOffset: number;
   /** The upper 8 of the 12 bits of the rcode. */
   readonly extendedRcodeBits: number;
-  /** Octets stand after the last record, or the additional section has fewer records than the header claims. */
+  /** Whether octets follow the last record, or the additional section has fewer records than the header claims. */
   readonly irregular: boolean;
 }
 
-/** @returns where its type stands, -1 where it has no room */
+/** @returns the offset of its type, -1 if it does not fit */
 function tryWrite(writer: WireWriter, record: ResourceRecord): number {
   const start = writer.offset;
   try {
@@ -409,7 +411,7 @@ function octetAt16(offsets: Uint16Array, index: number): number {
   return offsets[index] as number;
 }
 
-/** The rare message with records behind OPT: what follows moves, so pointers must be made anew. */
+/** The rare message with records after OPT: they move, so their pointers must be made again. */
 function encodeWithoutOpt(
   bytes: Uint8Array,
   length: number,
@@ -431,7 +433,7 @@ function encodeWithoutOpt(
     authority: records.slice(answers, answers + authorities),
     additional: records.slice(answers + authorities),
   });
-  // Names that must not be compressed, and were, need more room than they had.
+  // Names that were compressed against the rules need more room uncompressed.
   if (!complete) throw new WireError("TOO_LARGE", length, "message above 65535 octets once it is rewritten");
   return encoded;
 }

@@ -1,4 +1,4 @@
-/** Fields of RDATA: numbers, times, addresses and names. Those made of octets and bits are in `octet-fields.ts`. */
+/** Fields of RDATA: numbers, times, addresses and names. `octet-fields.ts` has the fields of octets and bits. */
 import { formatIpv4, formatIpv6, parseIpv4, parseIpv6 } from "../lib/net/ip-address.ts";
 import type { Name } from "./name.ts";
 import { upperCaseAscii } from "./numbers.ts";
@@ -52,7 +52,7 @@ export const u64: Field<bigint> = {
   },
 };
 
-/** Text may write the number as a mnemonic in any case, and prints it so. */
+/** Text may have the number as a mnemonic in any case, and prints the mnemonic. */
 export function mnemonic(base: Field<number>, names: Readonly<Record<string, number>>): Field<number> {
   const byName = new Map(Object.entries(names));
   const byNumber = new Map(Object.entries(names).map(([name, number]) => [number, name]));
@@ -68,7 +68,7 @@ export function mnemonic(base: Field<number>, names: Readonly<Record<string, num
   };
 }
 
-/** Text may write the number as a mnemonic, but prints the number, as `dig` does. */
+/** Text may have the number as a mnemonic, but prints the number, as `dig` does. */
 export function numberOrMnemonic(
   base: Field<number>,
   names: Readonly<Record<string, number>>,
@@ -76,7 +76,7 @@ export function numberOrMnemonic(
   return { ...mnemonic(base, names), print: (value) => base.print(value) };
 }
 
-/** Seconds; zone text may write units (`1h30m`), as BIND does. */
+/** Seconds; zone text may have units (`1h30m`), as in BIND. */
 export const seconds: Field<number> = {
   ...u32,
   parse(scanner) {
@@ -110,10 +110,10 @@ export const signatureTime: Field<number> = {
     const [, year, month, day, hour, minute, second] =
       /^(\d{4})(\d\d)(\d\d)(\d\d)(\d\d)(\d\d)$/.exec(word) ?? [];
     const time = Date.parse(`${year}-${month}-${day}T${hour}:${minute}:${second}Z`) / 1000;
-    // Date.parse takes the 30th of February and the hour 24; printing tells them from real times.
+    // Date.parse accepts the 30th of February and the hour 24; printing the result detects them.
     if (Number.isNaN(time) || printTime(time) !== word)
       throw scanner.fail(`not a time of the form YYYYMMDDHHmmSS: "${word}"`);
-    // Times before 1970 wrap as those behind 2106 do.
+    // Times before 1970 wrap, as do those after 2106.
     return time >>> 0;
   },
 };
@@ -181,7 +181,7 @@ const nameField = (rules: {
 
 /** A name of the RFC 1035 types, which may be compressed. */
 export const compressedName: Field<Name> = nameField({ compressed: true, lowerInCanonical: true });
-/** A name never compressed, yet lower-cased in canonical form (RFC 4034 section 6.2, RFC 6840 section 5.1). */
+/** A name that is never compressed, yet lower-cased in canonical form (RFC 4034 section 6.2, RFC 6840 section 5.1). */
 export const plainName: Field<Name> = nameField({ compressed: false, lowerInCanonical: true });
 /** A name of the newer types: never compressed, canonical as spelled. */
 export const spelledName: Field<Name> = nameField({ compressed: false, lowerInCanonical: false });

@@ -1,6 +1,6 @@
 /**
- * `portolan/dns`: the DNS protocol without I/O. Names, records and their table, messages, EDNS; wire format and
- * presentation form both ways.
+ * `portolan/dns`: the DNS protocol without I/O. Names, records and their table, messages, EDNS; wire format and presentation form
+ * in both directions.
  */
 export type { AddressRun } from "./address-runs.ts";
 export { type SigningAlgorithm, signingAlgorithm } from "./dnssec/algorithms.ts";

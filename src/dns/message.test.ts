@@ -78,7 +78,7 @@ describe("decodeMessage", () => {
     assert.deepEqual(message.edns, { ...EDNS, dnssecOk: true });
   });
 
-  it("takes OPT from anywhere in the additional section, and its part of the rcode", () => {
+  it("accepts OPT anywhere in the additional section, and its part of the rcode", () => {
     const record = "00 0010 0001 00000000 0002 0161";
     const opt = "00 0029 0200 01 00 0000 0000";
     for (const additional of [opt + record + record, record + opt + record, record + record + opt]) {
@@ -89,7 +89,7 @@ describe("decodeMessage", () => {
     }
   });
 
-  it("keeps nothing of the packet", () => {
+  it("keeps no reference to the packet", () => {
     const packet = Buffer.from(
       encodeMessage({ ...EMPTY, additional: [parseRecord("a. TXT b")], edns: EDNS }),
     );
@@ -106,7 +106,7 @@ describe("decodeMessage", () => {
     ["a question cut off", "0000 8000 0001 0000 0000 0000 00 0001 00", "SHORT_INPUT"],
     ["counts that lie", "0000 8000 ffff ffff ffff ffff", "SHORT_INPUT"],
     ["one record too few", `0000 8000 0000 0000 0000 0002 ${opt}`, "SHORT_INPUT"],
-    ["octets behind the last record", "0000 8000 0000 0000 0000 0000 00", "TRAILING_OCTETS"],
+    ["octets after the last record", "0000 8000 0000 0000 0000 0000 00", "TRAILING_OCTETS"],
     ["two OPT records", `0000 8000 0000 0000 0000 0002 ${opt} ${opt}`, "BAD_RDATA"],
     ["OPT as answer", `0000 8000 0000 0001 0000 0000 ${opt}`, "BAD_RDATA"],
     ["OPT as authority", `0000 8000 0000 0000 0001 0000 ${opt}`, "BAD_RDATA"],
@@ -131,7 +131,7 @@ describe("decodeMessage", () => {
     it(`refuses ${what}`, () => throwsWireError(() => decodeMessage(octets(hex)), code));
   }
 
-  it("refuses pointers in a list of names that two octets each could fill", () => {
+  it("refuses pointers in a list of names, which two octets each could fill", () => {
     const hip = (server: string) => {
       const rdata = `01 02 0001 aa bb ${server}`.replaceAll(" ", "");
       const length = (rdata.length / 2).toString(16).padStart(4, "0");
@@ -155,7 +155,7 @@ describe("decodeMessage", () => {
       assert.throws(() => decodeMessage(message.subarray(0, length)), WireError, `${length}`);
   });
 
-  it("throws nothing but WireError, and what it accepts it can write and print again", () => {
+  it("throws only WireError, and can encode and print every message that it accepts", () => {
     let accepted = 0;
     fc.assert(
       fc.property(damagedPacket, (packet) => {
@@ -195,7 +195,7 @@ describe("decodeMessage", () => {
   });
 });
 
-/** Service parameters that contradict each other have no text; everything else reads back. */
+/** Service parameters that contradict each other have no text; everything else can be read back. */
 function readBack(record: ResourceRecord): void {
   const text = formatRecord(record);
   try {
@@ -206,7 +206,7 @@ function readBack(record: ResourceRecord): void {
   }
 }
 
-/** The octets, and how many of them were asked for. */
+/** The octets, and the number of reads. */
 function counted(octets: Uint8Array): { bytes: Uint8Array; reads: () => number } {
   let count = 0;
   const bytes = new Proxy(octets, {
@@ -253,7 +253,7 @@ describe("encodeMessage", () => {
     assert.ok(encodeMessage(message, { compress: false }).length > encodeMessage(message).length);
   });
 
-  it("takes owners in the case of the question, and leaves RDATA in its own", () => {
+  it("writes owners in the case of the question, and keeps the case of RDATA", () => {
     const message = decodeMessage(
       encodeMessage({
         ...EMPTY,
@@ -270,7 +270,7 @@ describe("encodeMessage", () => {
     ]);
   });
 
-  it("puts OPT last, and TSIG behind it (RFC 8945 section 5.1)", () => {
+  it("puts OPT last, and TSIG after it (RFC 8945 section 5.1)", () => {
     const text = parseRecord("a. TXT b");
     const tsig = parseRecord("key. 0 ANY TSIG hmac-sha256. 1 300 0 1 0 0");
     const packet = encodeMessage({ ...EMPTY, additional: [text, tsig], edns: EDNS });
@@ -284,7 +284,7 @@ describe("encodeMessage", () => {
     assert.equal(withoutOpt.length, packet.length - 11);
   });
 
-  it("splits the rcode between header and OPT, and has no place for it without OPT", () => {
+  it("splits the rcode between header and OPT, and refuses a large one without OPT", () => {
     for (const rcode of [0, 15, 16, 23, 4095]) {
       const packet = encodeMessage({ ...EMPTY, rcode, edns: EDNS });
       assert.equal((packet[3] ?? 0) & 0xf, rcode & 0xf);
@@ -309,7 +309,7 @@ describe("encodeMessage", () => {
     throwsWireError(() => encodeMessage(message(rest)), "TOO_LARGE");
   });
 
-  it("refuses data that has no octets, and does not call it too large", () => {
+  it("refuses data that cannot be encoded, and does not call it too large", () => {
     const answer = [TXT.create(Name.root, 0, { strings: [new Uint8Array(256)] })];
     assert.throws(() => encodeMessage({ ...EMPTY, answer }), RangeError);
     assert.throws(

@@ -1,4 +1,4 @@
-/** Whole messages as values (RFC 1035 section 4.1), for everything that is not in a hurry. */
+/** Whole messages as values (RFC 1035 section 4.1), for code outside of the hot path. */
 import { type Edns, readOpt, writeOpt } from "./edns.ts";
 import type { Name } from "./name.ts";
 import { Flag, opcodeOf } from "./numbers.ts";
@@ -21,7 +21,7 @@ export interface Message {
   /** Bits of `Flag`: QR, AA, TC, RD, RA, Z, AD, CD. */
   readonly flags: number;
   readonly opcode: number;
-  /** With the upper bits that OPT carries. */
+  /** With the upper bits from OPT. */
   readonly rcode: number;
   readonly questions: readonly Question[];
   readonly answer: readonly ResourceRecord[];
@@ -35,7 +35,7 @@ const FLAG_BITS = Flag.QR | Flag.AA | Flag.TC | Flag.RD | Flag.RA | Flag.Z | Fla
 
 /**
  * Decodes one message that fills `bytes`.
- * @throws WireError for anything malformed; never anything else
+ * @throws WireError, and nothing else, for malformed messages
  */
 export function decodeMessage(bytes: Uint8Array): Message {
   const reader = new WireReader(bytes);
@@ -90,7 +90,7 @@ function readAdditional(
       records.push(readRecordBody(reader, name, type));
       continue;
     }
-    // RFC 6891 sections 6.1.1 and 6.1.2: one OPT at the most, and its owner is the root.
+    // RFC 6891 sections 6.1.1 and 6.1.2: at most one OPT, and its owner is the root.
     if (edns !== undefined) throw new WireError("BAD_RDATA", start, "second OPT record");
     if (!name.isRoot) throw new WireError("BAD_RDATA", start, "OPT record with an owner");
     ({ edns, extendedRcodeBits } = readOpt(reader));
@@ -99,8 +99,8 @@ function readAdditional(
 }
 
 /**
- * Encodes a message with name compression; OPT comes last but for TSIG, which stays at the very end.
- * @throws WireError TOO_LARGE above 65535 octets; RangeError or TypeError for values that no octets can hold
+ * Encodes a message with name compression; OPT comes last, except that TSIG follows it.
+ * @throws WireError TOO_LARGE above 65535 octets; RangeError or TypeError for values that cannot be encoded
  */
 export function encodeMessage(message: Message, options: { compress?: boolean } = {}): Uint8Array {
   // Without OPT the upper bits would be lost, and BADVERS would read as NOERROR.
@@ -130,7 +130,7 @@ export function encodeMessage(message: Message, options: { compress?: boolean } 
   return writer.finish().slice();
 }
 
-/** A query with one question, RD set, for clients, health checks and tests. */
+/** A query with one question and RD set, for clients, health checks and tests. */
 export function makeQuery(
   question: { name: Name; type: number; class?: number },
   options: { id?: number; flags?: number; edns?: Edns } = {},

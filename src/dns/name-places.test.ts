@@ -4,8 +4,8 @@ import fc from "fast-check";
 import { NamePlaces } from "./name-places.ts";
 
 describe("NamePlaces", () => {
-  it("finds what was noted and not dropped", () => {
-    // Few low bits: chains are long.
+  it("finds what was added and not dropped", () => {
+    // Few low bits, so that chains are long.
     const hash = fc.integer({ min: -64, max: 64 }).map((value) => value * 0x1_0001);
     const step = fc.oneof(
       { weight: 8, arbitrary: fc.record({ hash, gap: fc.integer({ min: 1, max: 60 }) }) },

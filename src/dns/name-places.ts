@@ -1,20 +1,22 @@
-/** Where names stand in a message that is being written, by their hashes, for later names to point to. Most messages have fewer than ten. */
+/**
+ * Offsets of names in a message under construction, by hash, as targets of compression pointers. Most messages have fewer than ten.
+ */
 export class NamePlaces {
-  /** Chains of equal low bits: numbers of names, plus one. */
+  /** Chains of equal low bits: index of a name, plus one. */
   #heads = new Uint16Array(2 * SMALLEST);
   #next = new Uint16Array(SMALLEST);
   #hashes = new Int32Array(SMALLEST);
   #places = new Uint16Array(SMALLEST);
   #size = 0;
 
-  /** The place noted for a hash, -1 for none. */
+  /** The offset added for a hash, -1 for none. */
   find(hash: number): number {
     let name = this.#heads[hash & (this.#heads.length - 1)] as number;
     while (name !== 0 && this.#hashes[name - 1] !== hash) name = this.#next[name - 1] as number;
     return name === 0 ? -1 : (this.#places[name - 1] as number);
   }
 
-  /** Notes a place for a hash that has none. It must stand behind all that were noted. */
+  /** Adds an offset for a new hash. It must be above all earlier ones. */
   add(hash: number, place: number): void {
     if (this.#size === this.#hashes.length) this.#grow();
     const head = hash & (this.#heads.length - 1);
@@ -25,11 +27,11 @@ export class NamePlaces {
     this.#heads[head] = index + 1;
   }
 
-  /** Drops what stands at `place` or behind it. */
+  /** Drops all offsets at or above `place`. */
   dropFrom(place: number): void {
     while (this.#size > 0 && (this.#places[this.#size - 1] as number) >= place) {
       const index = --this.#size;
-      // The latest of its chain is the first one.
+      // The latest offset is the first of its chain.
       this.#heads[(this.#hashes[index] as number) & (this.#heads.length - 1)] = this.#next[index] as number;
     }
   }
@@ -48,5 +50,5 @@ export class NamePlaces {
   }
 }
 
-/** V8 keeps arrays of up to 64 octets within the object that stands for them. A power of two. */
+/** V8 keeps arrays of up to 64 bytes inside of their object. A power of two. */
 const SMALLEST = 16;

@@ -4,7 +4,7 @@ import fc from "fast-check";
 import { Name } from "./name.ts";
 import { NameSet } from "./name-set.ts";
 
-test("covers its names and what is below them, in any case", () => {
+test("covers its names and all names below, in any case", () => {
   const set = new NameSet([Name.parse("Web.example.org."), Name.parse("net.")]);
   for (const name of ["web.example.org.", "a.b.WEB.example.org.", "net.", "x.net."])
     assert.ok(set.covers(Name.parse(name)), name);
@@ -14,7 +14,7 @@ test("covers its names and what is below them, in any case", () => {
   assert.ok(!new NameSet().covers(Name.root));
 });
 
-test("says what asking each name says", () => {
+test("agrees with a check of each name", () => {
   const label = fc.constantFrom("a", "b", "c", "A");
   const name = fc.array(label, { maxLength: 4 }).map((labels) => Name.fromLabels(labels));
   fc.assert(

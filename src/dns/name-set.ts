@@ -1,4 +1,4 @@
-/** Names of which each stands for itself and all below it. */
+/** A set of names, each of which stands for itself and all names below. */
 import { hashName, type Name } from "./name.ts";
 import { octetAt } from "./octets.ts";
 
@@ -15,7 +15,7 @@ export class NameSet {
     else if (!others.some((other) => other.equals(name))) others.push(name);
   }
 
-  /** True when the set has `name` or an ancestor of it. The work depends on the name, not on the set. */
+  /** True if the set has `name` or an ancestor of it. The cost depends on the name, not on the set. */
   covers(name: Name): boolean {
     const { folded } = name;
     for (let at = 0; ; at += octetAt(folded, at) + 1) {

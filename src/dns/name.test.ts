@@ -96,7 +96,7 @@ describe("Name.parse", () => {
     assert.throws(() => Name.parse("e", parse(LONGEST)), NameError);
   });
 
-  it("throws nothing but NameError, and prints what it read in a form that it reads back", () => {
+  it("throws only NameError, and prints names in a form that it can read back", () => {
     const text = fc.oneof(
       fc.string({ unit: "binary", maxLength: 40 }),
       fc.string({ unit: fc.constantFrom(".", "\\", "0", "2", "9", "a", "B", "@", '"', " "), maxLength: 40 }),
@@ -127,7 +127,7 @@ describe("Name.fromLabels", () => {
     assert.equal(Name.fromLabels([]), Name.root);
   });
 
-  it("refuses what is no label, and too many of them", () => {
+  it("refuses invalid labels, and too many of them", () => {
     for (const labels of [
       [""],
       ["a", "", "b"],
@@ -142,7 +142,7 @@ describe("Name.fromLabels", () => {
     assert.equal(Name.fromLabels(new Array<string>(127).fill("a")).labelCount, 127);
   });
 
-  it("joins any labels back to the name that they came from", () => {
+  it("joins the labels of any name back to that name", () => {
     fc.assert(
       fc.property(anyName, (name) => {
         const labels = Array.from({ length: name.labelCount }, (_, index) => toLatin1(name.label(index)));
@@ -167,7 +167,7 @@ describe("a name's case", () => {
     assert.equal(toLatin1(spelled.label(0)), "WWW");
   });
 
-  it("is that of ASCII letters alone", () => {
+  it("only concerns ASCII letters", () => {
     const pairs = [
       ["\\192", "\\224"],
       ["\\064", "\\096"],
@@ -175,7 +175,7 @@ describe("a name's case", () => {
       ["\\000", "\\032"],
     ] as const;
     for (const [one, other] of pairs) assert.equal(parse(one).equals(parse(other)), false, one);
-    // Length octets 65 to 90 do not exist, yet labels may be so long that their length looks like a letter elsewhere.
+    // Length octets 65 to 90 do not exist, but a long label in an ordinary encoding could look like them.
     const long = parse(`${"A".repeat(63)}.b`);
     assert.equal(long.folded[0], 63);
   });
@@ -194,7 +194,7 @@ describe("hashName", () => {
     );
   });
 
-  it("may collide, which no comparison takes for the same name", () => {
+  it("may collide, and comparisons are still right", () => {
     const one = parse("7vw");
     const other = parse("65ak");
     assert.equal(one.hash, other.hash);
@@ -205,7 +205,7 @@ describe("hashName", () => {
 });
 
 describe("relations of names", () => {
-  it("isAtOrBelow and isBelow go by whole labels", () => {
+  it("isAtOrBelow and isBelow compare whole labels", () => {
     const zone = parse("example.org");
     const cases: [name: string, atOrBelow: boolean, below: boolean][] = [
       ["example.org.", true, false],
@@ -226,7 +226,7 @@ describe("relations of names", () => {
     assert.equal(Name.root.isBelow(Name.root), false);
   });
 
-  it("do not take octets of a label for labels", () => {
+  it("do not mistake octets of a label for labels", () => {
     // The label ends in octets that look like the wire form of "a.b.".
     const disguised = Name.fromLabels(["x\x01a\x01b"]);
     assert.equal(disguised.isAtOrBelow(parse("a.b")), false);
@@ -254,7 +254,7 @@ describe("relations of names", () => {
     }
   });
 
-  it("isWildcard asks for a leftmost label of one asterisk", () => {
+  it("isWildcard checks for a leftmost label of one asterisk", () => {
     assert.equal(parse("*.example").isWildcard, true);
     assert.equal(parse("*").isWildcard, true);
     for (const text of ["a.*.example", "**.example", "*a.example", "."])
@@ -262,7 +262,7 @@ describe("relations of names", () => {
     assert.equal(Name.fromLabels(["*."]).isWildcard, false);
   });
 
-  it("replaceSuffix keeps what stands above the ancestor", () => {
+  it("replaceSuffix keeps the labels before the ancestor", () => {
     const name = parse("a.B.example.org");
     assert.equal(name.replaceSuffix(parse("EXAMPLE.org"), parse("net")).toString(), "a.B.net.");
     assert.equal(name.replaceSuffix(Name.root, parse("x")).toString(), "a.B.example.org.x.");
@@ -291,7 +291,7 @@ describe("relations of names", () => {
     );
     // A missing octet sorts before a zero octet.
     assert.ok(parse("a.example").compare(parse("a\\000.example")) < 0);
-    // Letters sort as lower case, behind the octets between Z and a.
+    // Letters sort as lower case, after the octets between Z and a.
     assert.ok(parse("_.example").compare(parse("A.example")) < 0);
   });
 

@@ -1,16 +1,16 @@
 /**
- * Domain names as octets (RFC 1035 section 3.1). A name keeps the spelling it was made with; comparison, hash and
- * order ignore ASCII case (RFC 4343). The text is made when somebody asks for it, and kept.
+ * Domain names as octets (RFC 1035 section 3.1). A name keeps its original spelling; comparison, hash and order ignore ASCII case
+ * (RFC 4343). The text is made on demand and kept.
  */
 import { FOLD, octetAt } from "./octets.ts";
 
 export const MAX_NAME_OCTETS = 255;
 export const MAX_LABEL_OCTETS = 63;
 
-/** The longest text of a name: every octet as `\ddd`. What is longer need not be read to be refused. */
+/** The longest text of a name: every octet as `\ddd`. Longer texts are refused without reading them. */
 const MAX_NAME_TEXT = 4 * MAX_NAME_OCTETS;
 
-/** What is wrong with a name given as text or octets. */
+/** A fault of a name given as text or octets. */
 export class NameError extends Error {
   override readonly name = "NameError";
   /** The offending text, as given. */
@@ -25,8 +25,8 @@ export class NameError extends Error {
 }
 
 /**
- * Hash of the uncompressed name in `bytes[start, end)`, ignoring case. It runs from the root to the leaf, so the
- * value reached at the start of each label is the hash of the suffix that begins there.
+ * Hash of the uncompressed name in `bytes[start, end)`, ignoring case. It runs from the root to the leaf, so the value at the start
+ * of each label is the hash of the suffix that begins there.
  */
 export function hashName(bytes: Uint8Array, start: number, end: number): number {
   let hash = HASH_BASIS;
@@ -40,16 +40,16 @@ const HASH_BASIS = 0x811c9dc5 | 0;
 const HASH_PRIME = 0x01000193;
 
 export class Name {
-  /** Uncompressed wire form, final root octet included, spelled as given. Never to be changed. */
+  /** Uncompressed wire form, final root octet included, in the original spelling. Must not be changed. */
   readonly wire: Uint8Array;
-  /** The wire form with A-Z folded to a-z; the very same array as `wire` where nothing had to be folded. */
+  /** The wire form with A-Z folded to a-z; the same array as `wire` if there is nothing to fold. */
   readonly folded: Uint8Array;
   /** Case-insensitive hash, see {@link hashName}. */
   readonly hash: number;
   #text: string | undefined;
   #labelStarts: Uint8Array | undefined;
 
-  /** `wire` must be a valid uncompressed name that nobody changes afterwards; use the static makers instead. */
+  /** `wire` must be a valid uncompressed name that never changes; use the static methods instead. */
   private constructor(wire: Uint8Array) {
     this.wire = wire;
     this.folded = foldWire(wire);
@@ -59,8 +59,8 @@ export class Name {
   static readonly root: Name = new Name(new Uint8Array(1));
 
   /**
-   * Reads presentation form (RFC 1035 section 5.1: `\.`, `\ddd`). A text without final dot is completed with
-   * `origin`, or taken as absolute when there is none.
+   * Reads presentation form (RFC 1035 section 5.1: `\.`, `\ddd`). A text without final dot is completed with `origin`, or taken as
+   * absolute without an origin.
    * @throws NameError
    */
   static parse(text: string, origin?: Name): Name {
@@ -68,7 +68,7 @@ export class Name {
   }
 
   /**
-   * As {@link parse}, with each character one octet: names in zone text hold any octets (RFC 2181 section 11).
+   * Like {@link parse}, with each character one octet: names in zone text hold any octets (RFC 2181 section 11).
    * @throws NameError
    */
   static parseOctets(text: string, origin?: Name): Name {
@@ -90,7 +90,7 @@ export class Name {
     return Name.#checked(whole, text);
   }
 
-  /** As {@link parse}, but `undefined` where the text is no name. */
+  /** Like {@link parse}, but `undefined` if the text is not a name. */
   static tryParse(text: string, origin?: Name): Name | undefined {
     try {
       return Name.parse(text, origin);
@@ -101,15 +101,15 @@ export class Name {
   }
 
   /**
-   * Takes the octets of a name that the caller has already checked (labels of 1 to 63 octets, root at the end, 255
-   * octets at most) and copied.
+   * Takes the octets of a name that the caller has already checked (labels of 1 to 63 octets, root at the end, 255 octets at most)
+   * and copied.
    */
   static fromCheckedWire(wire: Uint8Array): Name {
     return wire.length === 1 ? Name.root : new Name(wire);
   }
 
   /**
-   * Joins labels, given as text without escapes (each character one octet), in front of `suffix`.
+   * Joins labels, given as text without escapes (each character one octet), before `suffix`.
    * @throws NameError
    */
   static fromLabels(labels: readonly string[], suffix: Name = Name.root): Name {
@@ -137,7 +137,7 @@ export class Name {
     return Name.fromCheckedWire(wire);
   }
 
-  /** Number of labels, the root not counted: 0 for `.`, 2 for `example.org.`. */
+  /** Number of labels without the root: 0 for `.`, 2 for `example.org.`. */
   get labelCount(): number {
     return this.#starts().length;
   }
@@ -157,7 +157,7 @@ export class Name {
     return equalOctets(this.folded, 0, other.folded);
   }
 
-  /** True when this name is `ancestor` or lies below it. */
+  /** True if this name is `ancestor` or is below it. */
   isAtOrBelow(ancestor: Name): boolean {
     const offset = this.folded.length - ancestor.folded.length;
     if (offset < 0) return false;
@@ -165,7 +165,7 @@ export class Name {
     return offset === 0 || this.#startsLabelAt(offset);
   }
 
-  /** True when this name lies below `ancestor`. */
+  /** True if this name is below `ancestor`. */
   isBelow(ancestor: Name): boolean {
     return this.folded.length > ancestor.folded.length && this.isAtOrBelow(ancestor);
   }
@@ -175,7 +175,7 @@ export class Name {
     return this.isRoot ? undefined : this.suffix(1);
   }
 
-  /** The name without its first `skip` labels; the root when there are not so many. */
+  /** The name without its first `skip` labels; the root if it has fewer. */
   suffix(skip: number): Name {
     if (skip <= 0) return this;
     const start = this.#starts()[skip];
@@ -184,7 +184,7 @@ export class Name {
 
   /**
    * One label's octets as spelled; index 0 is the leftmost.
-   * @throws RangeError when the name has no such label
+   * @throws RangeError if the name has no such label
    */
   label(index: number): Uint8Array {
     const start = this.labelStart(index);
@@ -192,15 +192,15 @@ export class Name {
   }
 
   /**
-   * One label in lower case, an octet a character and without escapes; index 0 is the leftmost.
-   * @throws RangeError when the name has no such label
+   * One label in lower case, one character per octet and without escapes; index 0 is the leftmost.
+   * @throws RangeError if the name has no such label
    */
   labelText(index: number): string {
     const start = this.labelStart(index);
     return latin1(this.folded, start + 1, start + 1 + octetAt(this.folded, start));
   }
 
-  /** Whether a label is this text, which is in lower case and ASCII; index 0 is the leftmost. */
+  /** Whether a label equals this lower-case ASCII text; index 0 is the leftmost. */
   isLabel(index: number, text: string): boolean {
     const { folded } = this;
     const start = this.labelStart(index);
@@ -211,8 +211,8 @@ export class Name {
   }
 
   /**
-   * Where a label begins with its length octet; index 0 is the leftmost.
-   * @throws RangeError when the name has no such label
+   * Offset of a label's length octet; index 0 is the leftmost.
+   * @throws RangeError if the name has no such label
    */
   labelStart(index: number): number {
     const start = this.#starts()[index];
@@ -220,7 +220,7 @@ export class Name {
     return start;
   }
 
-  /** The labels to the left of `ancestor`, in lower case, leftmost first. The caller knows that it is an ancestor. */
+  /** The labels to the left of `ancestor`, in lower case, leftmost first. It must be an ancestor. */
   labelsAbove(ancestor: Name): string[] {
     const labels: string[] = [];
     const count = this.labelCount - ancestor.labelCount;
@@ -236,7 +236,7 @@ export class Name {
     return Name.fromLabels([label], this);
   }
 
-  /** This name with the first octets of `labels` on its left, which are labels; undefined where the result is too long. */
+  /** This name with the first octets of `labels`, which are labels, on its left; `undefined` if the result is too long. */
   withLabels(labels: Uint8Array, length: number): Name | undefined {
     const { wire } = this;
     if (length + wire.length > MAX_NAME_OCTETS) return undefined;
@@ -248,10 +248,10 @@ export class Name {
 
   /**
    * This name with its ancestor `from` replaced by `to`.
-   * @throws NameError when the result is too long, RangeError when `from` is no ancestor
+   * @throws NameError if the result is too long, RangeError if `from` is not an ancestor
    */
   replaceSuffix(from: Name, to: Name): Name {
-    if (!this.isAtOrBelow(from)) throw new RangeError(`${this} does not lie below ${from}`);
+    if (!this.isAtOrBelow(from)) throw new RangeError(`${this} is not below ${from}`);
     const kept = this.wire.length - from.wire.length;
     const wire = new Uint8Array(kept + to.wire.length);
     wire.set(this.wire.subarray(0, kept));
@@ -349,7 +349,7 @@ function latin1(bytes: Uint8Array, start: number, end: number): string {
   return text;
 }
 
-/** Characters that have a meaning of their own in zone text (RFC 1035 section 5.1) and so need a backslash. */
+/** Characters with a special meaning in zone text (RFC 1035 section 5.1), which need a backslash. */
 const SPECIAL = new Set(Array.from('."();@$\\', (character) => character.charCodeAt(0)));
 
 function formatWire(wire: Uint8Array): string {
@@ -368,7 +368,7 @@ function formatWire(wire: Uint8Array): string {
   return text;
 }
 
-/** Octets of the labels without the root octet; `absolute` tells whether the text ended in a dot. */
+/** Octets of the labels without the root octet; `absolute` is whether the text ended in a dot. */
 function parseLabels(text: string, mostCode: number): { wire: Uint8Array; absolute: boolean } {
   if (text.length === 0) throw new NameError(text, "empty text");
   if (text.length > MAX_NAME_TEXT) throw new NameError(text, "longer than 255 octets");

@@ -43,7 +43,7 @@ export function opcodeOf(flags: number): number {
   return (flags >>> 11) & 0xf;
 }
 
-/** Name of an rcode as CoreDNS's metrics and logs print it; a number without name is printed as a number. */
+/** Name of an rcode as in CoreDNS's metrics and logs; a number without a name stays a number. */
 export function rcodeName(rcode: number): string {
   return RCODE_NAMES.get(rcode) ?? String(rcode);
 }
@@ -65,7 +65,7 @@ export function parseClass(text: string): number | undefined {
   return parsePrefixedNumber(upper, "CLASS");
 }
 
-/** Mnemonics have ASCII letters; `toUpperCase` alone would also make some of letters that are none. */
+/** Mnemonics have ASCII letters; `toUpperCase` alone would also map other letters to ASCII. */
 export function upperCaseAscii(text: string): string {
   return text.replace(/[a-z]+/g, (letters) => letters.toUpperCase());
 }

@@ -17,7 +17,7 @@ import { recordTypeName } from "./type-names.ts";
 /** Of one character string (RFC 1035 section 3.3). */
 export const MAX_STRING_OCTETS = 255;
 
-/** Octets behind one length octet, in text between quotes. */
+/** Octets after one length octet, quoted in text. */
 export const characterString: Field<Uint8Array> = {
   read: (reader) => reader.characterString(),
   check: (reader) => reader.skip(reader.u8()),
@@ -40,7 +40,7 @@ export const optionalCharacterString: Field<Uint8Array | undefined> = {
   parse: (scanner) => (scanner.hasMore ? characterString.parse(scanner) : undefined),
 };
 
-/** One or more character strings up to the end (TXT). Text that is longer than one can be becomes several, as with CoreDNS. */
+/** One or more character strings up to the end (TXT). A text longer than one string becomes several, as in CoreDNS. */
 export const characterStrings: Field<readonly Uint8Array[]> = {
   read(reader) {
     const strings: Uint8Array[] = [];
@@ -76,7 +76,7 @@ export const bareCharacterString: Field<Uint8Array> = {
   },
 };
 
-/** Octets to the end of the RDATA, in text between quotes (CAA, URI). */
+/** Octets to the end of the RDATA, quoted in text (CAA, URI). */
 export const textToEnd: Field<Uint8Array> = {
   read: (reader) => reader.rest(),
   check: (reader) => reader.skip(reader.remaining),
@@ -85,7 +85,7 @@ export const textToEnd: Field<Uint8Array> = {
   parse: (scanner) => scanner.characterString("a text"),
 };
 
-/** Octets to the end, in text as base64. None at all must be written as `""`: a forgotten key is no empty key. */
+/** Octets to the end, in text as base64. An empty value must be written as `""`, so that a missing key is not an empty key. */
 export const base64ToEnd: Field<Uint8Array> = {
   read: (reader) => reader.rest(),
   check: (reader) => reader.skip(reader.remaining),
@@ -94,14 +94,14 @@ export const base64ToEnd: Field<Uint8Array> = {
   parse: (scanner) => base64Of(scanner, scanner.restJoined("base64")),
 };
 
-/** As {@link base64ToEnd}, but nothing at all prints as nothing (IPSECKEY, KEY). */
+/** Like {@link base64ToEnd}, but an empty value prints as nothing (IPSECKEY, KEY). */
 export const optionalBase64ToEnd: Field<Uint8Array> = {
   ...base64ToEnd,
   print: toBase64,
   parse: (scanner) => base64Of(scanner, scanner.restJoined()),
 };
 
-/** As {@link base64ToEnd}, but `-` when empty (DOA). */
+/** Like {@link base64ToEnd}, but `-` if empty (DOA). */
 export const base64OrDash: Field<Uint8Array> = {
   ...base64ToEnd,
   print: (value) => (value.length === 0 ? "-" : toBase64(value)),
@@ -117,7 +117,7 @@ function base64Of(scanner: RdataScanner, text: string): Uint8Array {
   return octets;
 }
 
-/** Octets behind a 16-bit length, in text as the length and, unless it is 0, base64 (TSIG, TKEY). */
+/** Octets after a 16-bit length, in text as the length and, unless it is 0, base64 (TSIG, TKEY). */
 export const base64WithLength: Field<Uint8Array> = {
   read: (reader) => reader.octets(reader.u16()),
   write(writer, value) {
@@ -134,7 +134,7 @@ export const base64WithLength: Field<Uint8Array> = {
   },
 };
 
-/** Octets to the end, in text as hexadecimal, and as `""` when there are none. */
+/** Octets to the end, in text as hexadecimal, and as `""` if empty. */
 export const hexToEnd: Field<Uint8Array> = {
   read: (reader) => reader.rest(),
   check: (reader) => reader.skip(reader.remaining),
@@ -147,7 +147,7 @@ export const hexToEnd: Field<Uint8Array> = {
   },
 };
 
-/** Octets behind one length octet, in text as hexadecimal, `-` when empty (NSEC3 salt, RFC 5155 section 3.3). */
+/** Octets after one length octet, in text as hexadecimal, `-` if empty (NSEC3 salt, RFC 5155 section 3.3). */
 export const saltField: Field<Uint8Array> = {
   read: (reader) => reader.characterString(),
   check: (reader) => reader.skip(reader.u8()),
@@ -161,7 +161,7 @@ export const saltField: Field<Uint8Array> = {
   },
 };
 
-/** Octets behind one length octet, never none, in text as base32hex (NSEC3 next hashed owner, RFC 5155 section 3.2). */
+/** Octets after one length octet, never empty, in text as base32hex (NSEC3 next hashed owner, RFC 5155 section 3.2). */
 export const base32Field: Field<Uint8Array> = {
   read(reader) {
     const octets = reader.characterString();
@@ -180,8 +180,8 @@ export const base32Field: Field<Uint8Array> = {
 };
 
 /**
- * A fixed number of octets, in text as groups of `group` octets in hexadecimal joined by `separator` (EUI48, NID). Groups
- * of more than one octet may leave out leading zeroes, as those of an IPv6 address.
+ * A fixed number of octets, in text as groups of `group` octets in hexadecimal joined by `separator` (EUI48, NID). Groups of more
+ * than one octet may omit leading zeroes, as in an IPv6 address.
  */
 export function fixedOctets(length: number, separator: string, group = 1): Field<Uint8Array> {
   const digits = group * 2;
@@ -217,8 +217,8 @@ export const typeBitmap: Field<readonly number[]> = {
     while (reader.remaining > 0) {
       const window = reader.u8();
       const bits = reader.characterString();
-      // A window out of order or with octets of zero at its end would read as the same types in other octets, and so
-      // make a signature over them look wrong.
+      // A window out of order, or with trailing zero octets, would decode to the same types as other octets, and so break a
+      // signature over them.
       if (window <= previous || bits.length > 32 || (bits.at(-1) ?? 0) === 0)
         throw reader.bad("bad type bit map");
       previous = window;
@@ -233,7 +233,7 @@ export const typeBitmap: Field<readonly number[]> = {
       const window = (types[start] ?? 0) >>> 8;
       let end = start;
       while (end < types.length && (types[end] ?? 0) >>> 8 === window) end++;
-      if (window > 255) throw new RangeError(`no record type: ${types[start]}`);
+      if (window > 255) throw new RangeError(`not a record type: ${types[start]}`);
       writer.u8(window);
       writer.characterString(bitMap(types.slice(start, end).map((type) => type & 0xff)));
       start = end;
@@ -249,7 +249,7 @@ export const lowTypeBitmap: Field<readonly number[]> = bitMapToEnd(128, "types",
   parse: (scanner) => parseAscending(scanner, recordTypeField),
 });
 
-/** Services as a bit map of port numbers (WKS, RFC 1035 section 3.4.2); text takes numbers. */
+/** Services as a bit map of port numbers (WKS, RFC 1035 section 3.4.2); text has numbers. */
 export const portBitmap: Field<readonly number[]> = bitMapToEnd(65536, "ports", {
   print: (value) => value.join(" "),
   parse: (scanner) => parseAscending(scanner, u16),
@@ -301,7 +301,7 @@ function addSetBits(values: number[], bits: Uint8Array, base: number): void {
   }
 }
 
-/** Bit 0 is the highest bit of the first octet; as short as it can be. `values` ascend. */
+/** Bit 0 is the highest bit of the first octet; as short as possible. `values` ascend. */
 function bitMap(values: readonly number[]): Uint8Array {
   const highest = values.at(-1);
   const bits = new Uint8Array(highest === undefined ? 0 : (highest >>> 3) + 1);

@@ -22,7 +22,7 @@ import {
 const ascii = (text: string) => Uint8Array.from(Buffer.from(text, "latin1"));
 
 describe("FOLD", () => {
-  it("changes A to Z and nothing else", () => {
+  it("changes only A to Z", () => {
     for (let octet = 0; octet < 256; octet++) {
       const isUpper = octet >= 0x41 && octet <= 0x5a;
       assert.equal(FOLD[octet], isUpper ? octet + 32 : octet);
@@ -31,7 +31,7 @@ describe("FOLD", () => {
 });
 
 describe("numbers in network order", () => {
-  it("are read and written at any place", () => {
+  it("are read and written at any offset", () => {
     const bytes = new Uint8Array(8);
     writeU16(bytes, 1, 0xfffe);
     writeU32(bytes, 3, 0xfedcba98);
@@ -42,7 +42,7 @@ describe("numbers in network order", () => {
 });
 
 describe("copyOctets", () => {
-  it("shares nothing with the octets copied, be they a Buffer", () => {
+  it("shares no memory with the copied octets, not even with a Buffer's", () => {
     const packet = Buffer.from("abcdef");
     const copy = copyOctets(packet, 1, 3);
     packet.fill(0);
@@ -61,7 +61,7 @@ describe("sameOctets", () => {
 });
 
 describe("texts of octets", () => {
-  it("are those of the view alone, not of the buffer behind it", () => {
+  it("only cover the view, not the buffer behind it", () => {
     const view = ascii("xxfoobaryy").subarray(2, 8);
     assert.equal(toHex(view), "666f6f626172");
     assert.equal(toBase64(view), "Zm9vYmFy");
@@ -90,7 +90,7 @@ describe("texts of octets", () => {
     });
   }
 
-  it("come back from every text that they print", () => {
+  it("survive printing and reading", () => {
     fc.assert(
       fc.property(fc.uint8Array({ maxLength: 80 }), (octets) => {
         assert.deepEqual(fromHex(toHex(octets)), octets);
@@ -101,7 +101,7 @@ describe("texts of octets", () => {
     );
   });
 
-  it("of other forms are refused", () => {
+  it("in other forms are refused", () => {
     for (const text of ["0", "0g", "0x00", " 00", "00 ", "0０"]) assert.equal(fromHex(text), undefined, text);
     const noBase64 = ["A", "Zg=", "Zm8==", "Zm9v=", "=", "Zg==Zg==", "Z g==", "Zh==", "Zm9=", "Zm9", "-_-_"];
     for (const text of noBase64) assert.equal(fromBase64(text), undefined, text);
@@ -112,7 +112,7 @@ describe("texts of octets", () => {
 
 describe("copies", () => {
   for (const length of [0, 1, 64, 65, 256, 257, 5000])
-    it(`of ${length} octets stand alone`, () => {
+    it(`of ${length} octets are independent`, () => {
       const source = Uint8Array.from({ length: length + 10 }, (_, at) => at * 7);
       const expected = [...source.subarray(5, 5 + length)];
       const copies = [copyOctets(source, 5, 5 + length), passingCopy(source, 5, 5 + length)];

@@ -1,25 +1,25 @@
-/** Small helpers over octets that several codecs share. */
-// The global of that name is a function of Node's at each use.
+/** Small helpers for octets, shared by several codecs. */
+// The global of that name is a getter that Node evaluates at each use.
 import { Buffer } from "node:buffer";
 
 /**
- * The octet at a place that the caller knows to lie inside. Element access on a typed array is typed as possibly
- * undefined; this is the one place that says it is not.
+ * The octet at an offset known to be in bounds. TypeScript types element access on a typed array as possibly undefined; this is the
+ * one place with the assertion.
  */
 export function octetAt(bytes: Uint8Array, at: number): number {
   return bytes[at] as number;
 }
 
-/** A copy that stands alone. Not `slice()`: what a socket delivers is a Buffer, whose `slice()` copies nothing. */
+/** An independent copy. Not `slice()`: a socket delivers a Buffer, whose `slice()` copies nothing. */
 export function copyOctets(bytes: Uint8Array, start: number, end: number): Uint8Array {
   if (end - start > SHORT) return new Uint8Array(bytes.subarray(start, end));
-  // A view for the sake of copying takes longer than a few octets, and more memory.
+  // Making a view just for copying costs more than copying a few octets, and more memory.
   return fillFrom(new Uint8Array(end - start), bytes, start);
 }
 
 /**
- * A copy for what lives as long as a query. It comes out of Node's pool, 8 KiB of which stay for as long as any part of them is in use;
- * memory of its own would be three objects and a `malloc`.
+ * A copy that lives as long as a query. It is allocated from Node's pool, a block of which stays as long as any part of it is in
+ * use; a separate allocation would be three objects and a `malloc`.
  */
 export function passingCopy(bytes: Uint8Array, start: number, end: number): Uint8Array {
   const copy = Buffer.allocUnsafe(end - start);
@@ -35,9 +35,9 @@ function fillFrom(copy: Uint8Array, bytes: Uint8Array, start: number): Uint8Arra
   return copy;
 }
 
-/** V8 keeps so many octets within the object that stands for them. */
+/** V8 keeps arrays up to this length inside of their object. */
 const SHORT = 64;
-/** Octets that are copied one by one sooner than by a call. */
+/** Below this, a loop copies faster than a call. */
 const PASSING = 256;
 
 /** Maps A-Z to a-z and leaves every other octet as it is (RFC 4343). */
@@ -84,15 +84,15 @@ export function toBase64(octets: Uint8Array): string {
   return Buffer.from(octets.buffer, octets.byteOffset, octets.length).toString("base64");
 }
 
-/** `undefined` where the text is no hexadecimal of whole octets. */
+/** `undefined` if the text is not hexadecimal with whole octets. */
 export function fromHex(text: string): Uint8Array | undefined {
   if (text.length % 2 !== 0 || !/^[0-9a-fA-F]*$/.test(text)) return undefined;
   return new Uint8Array(Buffer.from(text, "hex"));
 }
 
 /**
- * `undefined` where the text is no base64 (RFC 4648 section 4). Padding may be left out as a whole; wrong padding and
- * spare bits that are not zero are refused, since no octets print like that.
+ * `undefined` if the text is not base64 (RFC 4648 section 4). Padding may be omitted as a whole. Wrong padding and non-zero spare
+ * bits are refused, since no encoder produces them.
  */
 export function fromBase64(text: string): Uint8Array | undefined {
   if (!/^[A-Za-z0-9+/]*={0,2}$/.test(text)) return undefined;
@@ -103,7 +103,7 @@ export function fromBase64(text: string): Uint8Array | undefined {
 
 const BASE32_HEX = "0123456789ABCDEFGHIJKLMNOPQRSTUV";
 
-/** Base32 with extended hex alphabet and no padding, as NSEC3 prints hashes (RFC 5155 section 3.3). */
+/** Base32 with the extended hex alphabet and without padding, as in NSEC3 (RFC 5155 section 3.3). */
 export function toBase32Hex(octets: Uint8Array): string {
   let text = "";
   let bits = 0;
@@ -120,7 +120,7 @@ export function toBase32Hex(octets: Uint8Array): string {
   return text;
 }
 
-/** `undefined` where the text is no base32 without padding; letters may have either case. */
+/** `undefined` if the text is not base32 without padding; letters may have either case. */
 export function fromBase32Hex(text: string): Uint8Array | undefined {
   if (!/^[0-9A-Va-v]*$/.test(text)) return undefined;
   const octets: number[] = [];
@@ -134,7 +134,7 @@ export function fromBase32Hex(text: string): Uint8Array | undefined {
       octets.push((value >>> bits) & 0xff);
     }
   }
-  // Left-over bits that carry something mean a damaged text: no octets print like that.
+  // Non-zero spare bits mean a damaged text, since no encoder produces them.
   if (bits >= 5 || (value & ((1 << bits) - 1)) !== 0) return undefined;
   return Uint8Array.from(octets);
 }

@@ -26,13 +26,13 @@ describe("tokenizeRecord", () => {
     ["a\\ b \\; \\( \\\\", ["a\\ b", "\\;", "\\(", "\\\\"]],
     ["a\\", ["a\\"]],
     ['key="a b" x', ["key=", "a b", "x"]],
-    // Only the blanks of ASCII part words: others are part of a text.
+    // Only ASCII blanks separate words: others belong to a text.
     ["a\u00a0b\u2028c", ["a\xc2\xa0b\xe2\x80\xa8c"]],
   ];
   for (const [text, tokens] of cases)
     it(`splits ${JSON.stringify(text)}`, () => assert.deepEqual(words(text), tokens));
 
-  it("tells column, quotes and what stands right behind the token before", () => {
+  it("returns column, quotes and adjacency to the previous token", () => {
     assert.deepEqual(tokenizeRecord('ab="c" "d"e'), [
       { text: "ab=", quoted: false, adjacent: false, column: 1 },
       { text: "c", quoted: true, adjacent: true, column: 4 },
@@ -41,7 +41,7 @@ describe("tokenizeRecord", () => {
     ]);
   });
 
-  it("refuses a quote that does not end", () => {
+  it("refuses an unclosed quote", () => {
     for (const text of ['a "b', '"', '"a\\"', '"\\'])
       assert.throws(
         () => tokenizeRecord(text),
@@ -51,11 +51,11 @@ describe("tokenizeRecord", () => {
 });
 
 describe("RdataScanner", () => {
-  it("takes the octets of text in UTF-8", () => {
+  it("reads text as its octets in UTF-8", () => {
     assert.deepEqual(words("ü\u{1f600} \\ü"), ["\xc3\xbc\xf0\x9f\x98\x80", "\\\xc3\xbc"]);
   });
 
-  it("says where the text ends too early", () => {
+  it("reports where the text ends too early", () => {
     const scanner = RdataScanner.of("10");
     assert.equal(scanner.integer("a preference", 65535), 10);
     assert.throws(() => scanner.domainName("a mail server"), {
@@ -65,7 +65,7 @@ describe("RdataScanner", () => {
     });
   });
 
-  it("reads integers in decimal digits alone", () => {
+  it("reads integers only in decimal digits", () => {
     const read = (text: string) => RdataScanner.of(text).integer("a number", 255);
     assert.equal(read("255"), 255);
     assert.equal(read("007"), 7);
@@ -106,7 +106,7 @@ describe("character strings", () => {
     for (const text of ["\\256", "a\\", "\\999"]) assert.equal(unescapeText(text), undefined);
   });
 
-  it("come back from the text that they print, which is ASCII", () => {
+  it("can be read back from their printed text, which is ASCII", () => {
     fc.assert(
       fc.property(fc.uint8Array({ maxLength: 60 }), (octets) => {
         assert.match(escapeText(octets), /^[ -~]*$/);
@@ -120,7 +120,7 @@ describe("character strings", () => {
 });
 
 describe("opaqueText", () => {
-  it("is the form of RFC 3597 section 5", () => {
+  it("has the form of RFC 3597 section 5", () => {
     assert.equal(opaqueText(Uint8Array.of(0x0a, 0, 0xff)), "\\# 3 0A00FF");
     assert.equal(opaqueText(new Uint8Array(0)), "\\# 0");
   });

@@ -1,12 +1,11 @@
 /**
- * Tokens of one record's presentation form (RFC 1035 section 5.1) and the reading of RDATA fields from them. Names and character strings
- * hold any octets (RFC 2181 section 11), so each character of a token is one octet. Text that JavaScript holds as characters is taken as
- * its octets in UTF-8.
+ * Tokens of one record's presentation form (RFC 1035 section 5.1), and parsers of RDATA fields. Names and character strings hold
+ * any octets (RFC 2181 section 11), so each character of a token is one octet. JavaScript text is read as its octets in UTF-8.
  */
 import { Name, NameError } from "./name.ts";
 import { toHex } from "./octets.ts";
 
-/** Text that is no record; `column` counts from 1 within the text that was given. */
+/** Text that is not a valid record; `column` counts from 1 within the given text. */
 export class PresentationError extends Error {
   override readonly name = "PresentationError";
   readonly text: string;
@@ -22,19 +21,19 @@ export class PresentationError extends Error {
 }
 
 export interface PresentationToken {
-  /** Each character is one octet. Escapes are kept: names and character strings resolve them each in their own way. */
+  /** Each character is one octet. Escapes are kept: names and character strings resolve them differently. */
   readonly text: string;
   readonly quoted: boolean;
-  /** True where nothing stands between this token and the one before: `key="value"` is two tokens. */
+  /** True if nothing separates this token from the previous one: `key="value"` is two tokens. */
   readonly adjacent: boolean;
   readonly column: number;
 }
 
-/** Zone text knows no other space than that of ASCII. */
+/** Zone text has only ASCII space. */
 const SEPARATOR = /[\t\n\v\f\r ()]/;
 const SEPARATOR_OR_SPECIAL = /[\t\n\v\f\r ();"]/;
 
-/** Splits text into tokens. Parentheses only join lines and are dropped; `;` begins a comment. */
+/** Splits text into tokens. Parentheses only join lines and are dropped; `;` starts a comment. */
 export function tokenizeRecord(text: string): PresentationToken[] {
   const tokens: PresentationToken[] = [];
   let at = 0;
@@ -82,7 +81,7 @@ function octetText(text: string): string {
   return text;
 }
 
-/** What people are to read, with octets as the characters that they are in UTF-8. */
+/** Turns octets back into the characters that they are in UTF-8, for messages. */
 function legible(text: string): string {
   return text.replace(/[\x80-\xff]+/g, (octets) => Buffer.from(octets, "latin1").toString());
 }
@@ -126,8 +125,8 @@ export class RdataScanner {
   }
 
   /**
-   * The remaining tokens joined without space, as base64 and hexadecimal fields at the end are written. `what` is given
-   * where one must be there at least.
+   * The remaining tokens joined without space, as base64 and hexadecimal fields at the end are written. With `what`, at least one
+   * is required.
    */
   restJoined(what?: string): string {
     let joined = what === undefined ? "" : this.word(what);
@@ -197,7 +196,7 @@ export function opaqueText(octets: Uint8Array): string {
   return octets.length === 0 ? "\\# 0" : `\\# ${octets.length} ${toHex(octets).toUpperCase()}`;
 }
 
-/** A character string between quotes, with everything outside of printable ASCII as `\ddd`. */
+/** A character string in quotes, with everything outside of printable ASCII as `\ddd`. */
 export function quoteText(octets: Uint8Array): string {
   return `"${escapeText(octets)}"`;
 }

@@ -10,7 +10,7 @@ after(() => rmSync(folder, { recursive: true }));
 
 const library = pathToFileURL(join(import.meta.dirname, "index.ts")).href;
 
-/** The TypeScript blocks, each with the heading that it stands below. */
+/** The TypeScript blocks, each with the heading above it. */
 function examples(): { heading: string; code: string }[] {
   const readme = readFileSync(join(import.meta.dirname, "README.md"), "utf8");
   const found: { heading: string; code: string }[] = [];

@@ -9,7 +9,7 @@ import { parseRecordType } from "./type-names.ts";
 import { WireReader } from "./wire-reader.ts";
 import { WireWriter } from "./wire-writer.ts";
 
-/** What a reader of a record says of it: where it ends, or why it is refused. */
+/** The result of a reader for a record: its end, or the error. */
 function verdict(octets: Uint8Array, read: (reader: WireReader) => void): unknown {
   const reader = new WireReader(octets, 12);
   try {
@@ -38,7 +38,7 @@ function bodyOf(type: number, data: Uint8Array): Uint8Array {
   return writer.finish().slice();
 }
 
-test("a record that is checked is refused for what it would be refused for if it were read: examples, cut off anywhere", () => {
+test("checking a record refuses what reading it refuses: examples, cut off anywhere", () => {
   for (const { type, octets } of recordExamples)
     for (let length = 0; length <= octets.length; length++) {
       const body = bodyOf(parseRecordType(type) ?? 0, octets.subarray(0, length));
@@ -47,7 +47,7 @@ test("a record that is checked is refused for what it would be refused for if it
     }
 });
 
-test("the same for records with octets that were changed", () => {
+test("the same for records with changed octets", () => {
   const change = fc.record({ at: fc.nat(), octet: fc.integer({ min: 0, max: 255 }) });
   fc.assert(
     fc.property(anyRecord, fc.array(change, { maxLength: 3 }), (record, changes) => {

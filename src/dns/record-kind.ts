@@ -1,6 +1,6 @@
 /**
- * What a row of the record table is. A row names its type, its number and its fields in wire order; reading,
- * writing, presentation form both ways, canonical form and the TypeScript type of the data follow from the row.
+ * The rows of the record table. A row lists its type, number and fields in wire order; reading, writing, presentation form in both
+ * directions, canonical form and the TypeScript type of the data follow from the row.
  */
 import type { Name } from "./name.ts";
 import { RecordClass } from "./numbers.ts";
@@ -8,10 +8,10 @@ import type { RdataScanner } from "./rdata-scanner.ts";
 import type { WireReader } from "./wire-reader.ts";
 import type { WireWriter } from "./wire-writer.ts";
 
-/** One field of RDATA: how it looks on the wire and in zone text. */
+/** One field of RDATA, on the wire and in zone text. */
 export interface Field<T> {
   read(reader: WireReader): T;
-  /** Passes over what `read` would read and refuses what it would refuse, with nothing made of it. Done by `read` where it is missing. */
+  /** Skips what `read` would read and refuses what `read` would refuse, without making a value. Default: `read`. */
   check?(reader: WireReader): void;
   write(writer: WireWriter, value: T): void;
   print(value: T): string;
@@ -38,16 +38,16 @@ export interface RecordKind<D> {
   readonly name: string;
   readonly type: number;
   readonly fieldNames: readonly string[];
-  /** Reads RDATA that ends where the reader ends. */
+  /** Reads RDATA up to the end of the reader. */
   readData(reader: WireReader): D;
-  /** As `readData`, for who does not want the data: see `Field.check`. */
+  /** Checks like `readData`, without making the data: see `Field.check`. */
   checkData(reader: WireReader): void;
   writeData(writer: WireWriter, data: D): void;
   printData(data: D): string;
   parseData(scanner: RdataScanner): D;
   /** Narrows a record to this kind. */
   is(record: ResourceRecord): record is ResourceRecord<D>;
-  /** Makes a record of this kind; `ttl` in seconds, class IN unless said otherwise. */
+  /** Makes a record of this kind; `ttl` in seconds, default class IN. */
   create(name: Name, ttl: number, data: D, recordClass?: number): ResourceRecord<D>;
 }
 
@@ -59,7 +59,7 @@ type DataOfFields<F extends FieldTable> = {
   readonly [K in keyof F]: F[K] extends Field<infer T> ? T : never;
 };
 
-/** A row whose fields stand one after another, on the wire and in text. */
+/** A row whose fields follow each other, on the wire and in text. */
 export function record<F extends FieldTable>(
   name: string,
   type: number,
@@ -95,7 +95,7 @@ export function record<F extends FieldTable>(
   });
 }
 
-/** A row whose fields depend on each other, or stand in another order in text than on the wire. */
+/** A row whose fields depend on each other, or have another order in text than on the wire. */
 export function recordWith<D>(
   name: string,
   type: number,
@@ -129,7 +129,7 @@ function checkOf(field: Field<unknown>): (reader: WireReader) => void {
   };
 }
 
-/** True for RDATA that is held as octets. No row has a lone field of that name. */
+/** True for RDATA that is kept as octets. No row has only a field of that name. */
 export function isOpaque(data: unknown): data is OpaqueData {
   return (
     typeof data === "object" &&

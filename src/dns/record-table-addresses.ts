@@ -1,4 +1,4 @@
-/** Rows of the record table that hold addresses with a grammar of their own: NSAP, ATMA, A6, APL. */
+/** Rows of the record table with addresses in a grammar of their own: NSAP, ATMA, A6, APL. */
 import { formatIpv4, formatIpv6, parseIpv4, parseIpv6 } from "../lib/net/ip-address.ts";
 import { ipv6, u8, u16 } from "./fields.ts";
 import type { Name } from "./name.ts";
@@ -53,7 +53,7 @@ export const atma: RecordKind<{ format: number; address: Uint8Array }> = recordW
   },
 );
 
-/** RFC 2874 section 3.1: so many bits of the address as the prefix leaves, and the name that has the prefix. */
+/** RFC 2874 section 3.1: the bits of the address after the prefix, and the name that has the prefix. */
 export const a6: RecordKind<{ prefixLength: number; suffix: string; prefixName: Name | undefined }> =
   recordWith("A6", RecordType.A6, ["prefixLength", "suffix", "prefixName"], {
     read(reader) {
@@ -84,7 +84,7 @@ export const a6: RecordKind<{ prefixLength: number; suffix: string; prefixName: 
     parse(scanner) {
       const prefixLength = scanner.integer("a prefix length", 128);
       const octets = new Uint8Array(16);
-      // Only the octets that travel count, or text and wire would disagree.
+      // Only the octets on the wire count, or text and wire would disagree.
       if (prefixLength < 128) {
         const whole = parseIpv6(ipv6.parse(scanner)) ?? octets;
         const start = 16 - suffixOctets(prefixLength);
@@ -107,7 +107,7 @@ export interface AplItem {
   readonly family: number;
   readonly prefixLength: number;
   readonly negated: boolean;
-  /** Octets as on the wire: trailing zeroes are left out. */
+  /** Octets as on the wire: trailing zeroes are omitted. */
   readonly address: Uint8Array;
 }
 

@@ -4,17 +4,17 @@ import { before, describe, it } from "node:test";
 import { type RecordExample, recordExamples } from "./fixtures/record-examples.ts";
 import { toHex } from "./octets.ts";
 
-/** Reads one record as "class type rdata" and prints it; `-u` in the form of RFC 3597. Debian has it in package bind9. */
+/** Reads one record as "class type rdata" and prints it; `-u` in the form of RFC 3597. Debian has it in the package bind9. */
 const TOOL = "named-rrchecker";
 const skip = spawnSync(TOOL, ["-T"]).error === undefined ? false : `not installed: ${TOOL}`;
 
-/** Types that BIND reads in the form of RFC 3597 alone, and those that may stand in no zone. */
+/** Types that BIND reads only in the form of RFC 3597, and those that no zone may contain. */
 const TEXTLESS: ReadonlySet<string> = new Set(["UID", "GID", "TKEY", "TSIG"]);
 
-/** Processes at a time. */
+/** Simultaneous processes. */
 const WORKERS = 3;
 
-/** RDATA in hexadecimal as BIND has it, or what it says against the record. */
+/** RDATA in hexadecimal as from BIND, or BIND's error. */
 async function ask(record: string): Promise<string> {
   const child = spawn(TOOL, ["-u"], { stdio: ["pipe", "pipe", "pipe"] });
   let output = "";

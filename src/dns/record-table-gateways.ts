@@ -1,4 +1,4 @@
-/** Rows of the record table that lead to another host: IPSECKEY, AMTRELAY, HIP. */
+/** Rows of the record table that name another host: IPSECKEY, AMTRELAY, HIP. */
 import { ipv4, ipv6, spelledName, u8, u16 } from "./fields.ts";
 import type { Name } from "./name.ts";
 import { optionalBase64ToEnd } from "./octet-fields.ts";
@@ -104,7 +104,7 @@ export const amtRelay: RecordKind<{ precedence: number; discoveryOptional: boole
   },
 );
 
-/** RFC 8005 section 5: the two lengths stand first on the wire and nowhere in text. */
+/** RFC 8005 section 5: the two lengths come first on the wire and are absent in text. */
 export const hip: RecordKind<{
   algorithm: number;
   hit: Uint8Array;
@@ -119,7 +119,7 @@ export const hip: RecordKind<{
     const hit = reader.octets(hitLength);
     const publicKey = reader.octets(keyLength);
     const servers: Name[] = [];
-    // As many names as fit: with pointers two octets would make one of 255 each.
+    // Uncompressed names only: with pointers, two octets each would make names of 255.
     while (reader.remaining > 0) servers.push(reader.name(false));
     return { algorithm, hit, publicKey, servers };
   },

@@ -1,4 +1,4 @@
-/** The text of HINFO records (RFC 1035 section 3.3.2), with the forms that CoreDNS takes. */
+/** The text of HINFO records (RFC 1035 section 3.3.2), in the forms that CoreDNS accepts. */
 import { MAX_STRING_OCTETS } from "./octet-fields.ts";
 import { type PresentationToken, type RdataScanner, unescapeText } from "./rdata-scanner.ts";
 
@@ -7,7 +7,7 @@ export interface HostInformation {
   readonly os: Uint8Array;
 }
 
-/** One text is divided at its first space, or has an empty one behind it. Of three and more, the second has all that follow. */
+/** A single text is split at its first space, or followed by an empty one. Of three or more, the second gets all the rest. */
 export function parseHostInformation(scanner: RdataScanner): HostInformation {
   const first = scanner.token("a text");
   if (!scanner.hasMore) {

@@ -6,13 +6,13 @@ import { RecordType } from "./type-names.ts";
 import type { WireReader } from "./wire-reader.ts";
 
 export interface Location {
-  /** 0, the only one there is. */
+  /** 0, the only version. */
   readonly version: number;
   /** Mantissa and exponent of centimetres in one octet each (RFC 1876 section 2). */
   readonly size: number;
   readonly horizontalPrecision: number;
   readonly verticalPrecision: number;
-  /** Thousandths of a second of arc, 2^31 is the equator or the prime meridian. */
+  /** Thousandths of a second of arc; 2^31 is the equator or the prime meridian. */
   readonly latitude: number;
   readonly longitude: number;
   /** Centimetres above 100,000 m below the reference spheroid. */
@@ -82,7 +82,7 @@ function printAngle(value: number, positive: string, negative: string): string {
   return `${degrees} ${minutes} ${secondsOfArc} ${value < ANGLE_ORIGIN ? negative : positive}`;
 }
 
-/** Degrees, minutes and seconds, of which the latter two may be missing. Decimals of seconds behind the third are dropped, as in CoreDNS. */
+/** Degrees, minutes and seconds; the latter two may be missing. Decimals of seconds after the third are dropped, as in CoreDNS. */
 function parseAngle(scanner: RdataScanner, positive: string, negative: string, mostDegrees: number): number {
   let distance = scanner.integer("degrees", mostDegrees) * DEGREE;
   let unit = MINUTE;
@@ -105,7 +105,7 @@ function printMetres(centimetres: number): string {
   return `${(centimetres / 100).toFixed(2)}m`;
 }
 
-/** Altitudes may have more decimals than they are kept with, as in CoreDNS. */
+/** Altitudes may have more decimals than are kept, as in CoreDNS. */
 const ALTITUDE_TEXT = /^[-+]?(\d{1,8}(\.\d{0,15})?|\.\d{1,15})m?$/i;
 const PRECISION_TEXT = /^(\d{1,8}(\.\d{0,2})?|\.\d{1,2})m?$/i;
 
@@ -122,7 +122,7 @@ function parseAltitude(scanner: RdataScanner): number {
   return parseMetres(scanner, ALTITUDE_TEXT, -ALTITUDE_ORIGIN, most) + ALTITUDE_ORIGIN;
 }
 
-/** Nothing, or one digit and so many zeroes as the other says. */
+/** Mantissa and exponent, one digit each; the mantissa may be 0. */
 function readPrecision(reader: WireReader): number {
   const octet = reader.u8();
   const mantissa = octet >>> 4;
@@ -135,7 +135,7 @@ function precisionCentimetres(octet: number): number {
   return (octet >>> 4) * 10 ** (octet & 0xf);
 }
 
-/** As RFC 1876 has it in its appendix, digits below the first are dropped and not rounded. */
+/** As in RFC 1876's appendix, digits after the first are dropped and not rounded. */
 function parsePrecision(scanner: RdataScanner, fallback: number): number {
   let mantissa = scanner.hasMore ? parseMetres(scanner, PRECISION_TEXT, 0, 9_000_000_000) : fallback;
   let exponent = 0;

@@ -165,7 +165,7 @@ describe("RDATA octets that are refused", () => {
   }
 });
 
-describe("data that has no octets", () => {
+describe("data that cannot be encoded", () => {
   const { A, A6, APL, CAA, HIP, IPN, IPSECKEY, MX, NSEC, NXT, SOA, TSIG, TXT, WKS, EUI48, AAAA } = table;
   const root = Name.root;
   const long = new Uint8Array(256);

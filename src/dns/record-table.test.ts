@@ -46,7 +46,7 @@ describe("the record table", () => {
     assert.equal(new Set(recordKinds.map((kind) => kind.type)).size, recordKinds.length);
   });
 
-  it("has a row for every type but those that hold no data or have no text", () => {
+  it("has a row for every type except those without data or without text", () => {
     const without = Object.entries(RecordType).filter(([, type]) => recordKind(type) === undefined);
     assert.deepEqual(without.map(([name]) => name).sort(), [
       "ANY",
@@ -96,7 +96,7 @@ describe("an example of RDATA", () => {
 
 describe("every row", () => {
   for (const { name: type } of recordKinds) {
-    it(`${type} reads back what it prints and what it writes`, () => {
+    it(`${type} can be read back from its text and its octets`, () => {
       fc.assert(
         fc.property(recordsOf(type), (record) => {
           const printed = formatRecord(record);
@@ -123,7 +123,7 @@ const LOWERED = new Set(
   [...COMPRESSED].concat("RP AFSDB RT SIG PX NXT NAPTR KX SRV DNAME A6 RRSIG".split(" ")),
 );
 
-/** The names in data; those of lists included. */
+/** The names in data, including lists. */
 function namesIn(data: unknown): Name[] {
   return Object.values(data ?? {})
     .flat()
@@ -135,7 +135,7 @@ describe("names in RDATA", () => {
     return namesIn(parse(type, text).data).some((name) => !name.isRoot);
   });
 
-  it("are shortened to pointers in the types of RFC 1035 alone", () => {
+  it("are compressed only in the types of RFC 1035", () => {
     const shortened = new Set<string>();
     for (const { type, text, octets } of withNames) {
       const record = parse(type, text);
@@ -161,7 +161,7 @@ describe("names in RDATA", () => {
           const canonical = toHex(canonicalData(record));
           if (!LOWERED.has(type)) assert.equal(canonical, plain);
           else if (canonical !== plain) lowered.add(type);
-          // What changes are the names and nothing else.
+          // Only the names change.
           for (const name of namesIn(record.data)) {
             const expected = LOWERED.has(type) ? name.folded : name.wire;
             assert.ok(canonical.includes(toHex(expected)), formatRecord(record));
@@ -184,7 +184,7 @@ describe("RecordKind", () => {
     assert.equal(table.MX.is(parse("MX", "\\# 0")), false);
   });
 
-  it("creates records of class IN unless told otherwise", () => {
+  it("creates records of class IN by default", () => {
     const name = Name.parse("a.example");
     assert.deepEqual(
       table.A.create(name, 5, { address: "192.0.2.1" }),
@@ -193,7 +193,7 @@ describe("RecordKind", () => {
     assert.equal(table.TXT.create(name, 5, { strings: [] }, 3).class, 3);
   });
 
-  it("makes several strings of a text that is longer than one", () => {
+  it("splits a text that is longer than one string", () => {
     const record = parse("TXT", `"${"x".repeat(300)}" "" ${"y".repeat(255)}`);
     assert.ok(table.TXT.is(record));
     assert.deepEqual(
@@ -202,7 +202,7 @@ describe("RecordKind", () => {
     );
   });
 
-  it("sorts and merges what a bit map holds", () => {
+  it("sorts and merges the values of a bit map", () => {
     const record = parse("NSEC", "a. TYPE65535 RRSIG A TYPE300 A CAA NS");
     assert.deepEqual(dataFromWire(record.type, dataOctets(record)), record.data);
     assert.equal(formatData(record), "a. A NS RRSIG CAA TYPE300 TYPE65535");

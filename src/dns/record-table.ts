@@ -1,7 +1,7 @@
 /**
- * The record table: a row a type. Formats are those of the RFC named in each row or group; where no RFC is named it
- * is RFC 1035 section 3.3. Rows whose fields depend on each other, or stand in another order in text than on the wire,
- * are in the `record-table-*.ts` beside this file.
+ * The record table: one row per type. Formats are those of the RFC named in each row or group, or else of RFC 1035 section 3.3.
+ * Rows whose fields depend on each other, or have another order in text than on the wire, are in the `record-table-*.ts` beside
+ * this file.
  */
 import {
   compressedName,
@@ -47,7 +47,7 @@ import { loc } from "./record-table-location.ts";
 import { serviceParameters } from "./service-parameters.ts";
 import { RecordType } from "./type-names.ts";
 
-/** DNSSEC algorithms (RFC 4034 appendix A.1 and its followers). */
+/** DNSSEC algorithms (RFC 4034 appendix A.1 and later RFCs). */
 const algorithm = numberOrMnemonic(u8, {
   RSAMD5: 1,
   DH: 2,
@@ -141,7 +141,7 @@ export const RT = record("RT", RecordType.RT, { preference: u16, host: plainName
 /** RFC 1706. */
 export const NSAP = nsap;
 export const NSAP_PTR = record("NSAP-PTR", RecordType["NSAP-PTR"], { owner: spelledName });
-/** RFC 2535; the forms live on in RRSIG, DNSKEY and NSEC. */
+/** RFC 2535; RRSIG, DNSKEY and NSEC use the same formats. */
 export const SIG = record("SIG", RecordType.SIG, signature);
 export const KEY = record("KEY", RecordType.KEY, { ...publicKey, publicKey: optionalBase64ToEnd });
 export const NXT = record("NXT", RecordType.NXT, { nextName: plainName, types: lowTypeBitmap });
@@ -318,7 +318,7 @@ export const TA = record("TA", RecordType.TA, delegationSigner);
 /** RFC 4431. */
 export const DLV = record("DLV", RecordType.DLV, delegationSigner);
 
-/** Every row, in the order of the table. OPT has none: it is no data but part of the message (RFC 6891). */
+/** Every row, in the order of the table. OPT has none: it is not data but part of the message (RFC 6891). */
 export const recordKinds: readonly RecordKind<unknown>[] = [
   A,
   NS,

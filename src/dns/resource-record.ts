@@ -11,7 +11,7 @@ import { WireError, WireReader } from "./wire-reader.ts";
 import { WireWriter } from "./wire-writer.ts";
 
 /**
- * Reads one record at the reader's place.
+ * Reads one record at the reader's position.
  * @throws WireError
  */
 export function readRecord(reader: WireReader): ResourceRecord {
@@ -20,11 +20,11 @@ export function readRecord(reader: WireReader): ResourceRecord {
 }
 
 /**
- * Reads the rest of a record behind its owner and type.
+ * Reads the rest of a record after its owner and type.
  * @throws WireError
  */
 export function readRecordBody(reader: WireReader, name: Name, type: number): ResourceRecord {
-  // No record but part of the message: whoever reads one here found it where none may stand (RFC 6891 section 6.1.1).
+  // OPT is part of the message, not a record: a record reader only meets it in a wrong place (RFC 6891 section 6.1.1).
   if (type === RecordType.OPT) throw new WireError("BAD_RDATA", reader.offset, "misplaced OPT record");
   const recordClass = reader.u16();
   const ttl = reader.u32();
@@ -34,7 +34,7 @@ export function readRecordBody(reader: WireReader, name: Name, type: number): Re
 function readData(reader: WireReader, type: number, length: number): unknown {
   if (length > reader.remaining) throw new WireError("SHORT_INPUT", reader.offset, "RDATA runs past the end");
   const kind = recordKind(type);
-  // RFC 2136 section 2.4: an update may hold records without RDATA.
+  // RFC 2136 section 2.4: an update may have records without RDATA.
   if (kind === undefined || length === 0) return { octets: reader.octets(length) } satisfies OpaqueData;
   const messageEnd = reader.end;
   reader.end = reader.offset + length;
@@ -46,7 +46,7 @@ function readData(reader: WireReader, type: number, length: number): unknown {
 }
 
 /**
- * Checks type, class, TTL and RDATA of a record, at the reader's place, as {@link readRecordBody} does, and makes no values of them.
+ * Checks type, class, TTL and RDATA of a record at the reader's position, like {@link readRecordBody}, without making values.
  * @throws WireError
  */
 export function checkRecordBody(reader: WireReader): void {
@@ -69,8 +69,8 @@ export function checkRecordBody(reader: WireReader): void {
 }
 
 /**
- * @returns where its type stands
- * @throws WireError TOO_LARGE past the writer's limit; RangeError or TypeError for data that the type has no octets for
+ * @returns the offset of its type
+ * @throws WireError TOO_LARGE past the writer's limit; RangeError or TypeError for data that the type cannot represent
  */
 export function writeRecord(writer: WireWriter, record: ResourceRecord): number {
   writer.name(record.name);
@@ -103,7 +103,7 @@ export function canonicalData(record: ResourceRecord): Uint8Array {
 }
 
 /**
- * RDATA without compression, names as spelled: what zones keep.
+ * RDATA without compression, names as spelled: the form that zones keep.
  * @throws as {@link writeRecord}
  */
 export function plainData(record: ResourceRecord): Uint8Array {
@@ -112,14 +112,14 @@ export function plainData(record: ResourceRecord): Uint8Array {
   return writer.finish();
 }
 
-/** The record in one line of zone text, fields parted by tabs as `dig` and zone files have them. */
+/** The record in one line of zone text, fields separated by tabs as in `dig` and zone files. */
 export function formatRecord(record: ResourceRecord): string {
   const head = `${record.name}\t${record.ttl}\t${className(record.class)}\t${recordTypeName(record.type)}`;
   const data = formatData(record);
   return data === "" ? head : `${head}\t${data}`;
 }
 
-/** RDATA as text; that of an unknown type in the form of RFC 3597 section 5. */
+/** RDATA as text; for an unknown type in the form of RFC 3597 section 5. */
 export function formatData(record: ResourceRecord): string {
   const { data } = record;
   if (isOpaque(data)) return opaqueText(data.octets);
@@ -127,8 +127,8 @@ export function formatData(record: ResourceRecord): string {
 }
 
 /**
- * Reads one record in zone text: `name [ttl] [class] type rdata`, TTL and class in either order. Names without final
- * dot are completed with `origin`, the root where none is given; `ttl` (3600) stands in where the text has none.
+ * Reads one record in zone text: `name [ttl] [class] type rdata`, TTL and class in either order. Names without final dot are
+ * completed with `origin`, by default the root; `ttl` (3600) is used if the text has none.
  * @throws PresentationError
  */
 export function parseRecord(text: string, options: { origin?: Name; ttl?: number } = {}): ResourceRecord {
@@ -141,7 +141,7 @@ export function parseRecord(text: string, options: { origin?: Name; ttl?: number
     const spelledClass = recordClass === undefined ? parseClass(token.text) : undefined;
     const spelledTtl = ttl === undefined ? parseTtl(token.text) : undefined;
     const type = parseRecordType(token.text);
-    // ANY is a class and a type: it is the class where a type follows.
+    // ANY is a class and a type: it is the class if a type follows.
     if (type !== undefined && !(spelledClass !== undefined && namesType(scanner.peek()))) {
       const data = parseData(scanner, type);
       return { name, type, class: recordClass ?? RecordClass.IN, ttl: ttl ?? options.ttl ?? 3600, data };
@@ -157,7 +157,7 @@ function namesType(token: PresentationToken | undefined): boolean {
 }
 
 /**
- * Reads RDATA text for a type; the form of RFC 3597 section 5 is taken for every type.
+ * Reads RDATA text for a type; the form of RFC 3597 section 5 is accepted for every type.
  * @throws PresentationError
  */
 export function parseData(scanner: RdataScanner, type: number): unknown {
@@ -172,7 +172,7 @@ export function parseData(scanner: RdataScanner, type: number): unknown {
     throw scanner.fail(`${recordTypeName(type)} has no text form: write \\# LENGTH HEX`);
   const data = kind.parseData(scanner);
   const left = scanner.peek();
-  if (left !== undefined) throw scanner.fail(`"${left.text}" is too much for a ${kind.name} record`, left);
+  if (left !== undefined) throw scanner.fail(`unexpected "${left.text}" after the ${kind.name} data`, left);
   return data;
 }
 

@@ -1,6 +1,6 @@
 /**
- * The records of a reply for another question, and with other names, from octets to octets: nothing is decoded but names, one at a time,
- * into a buffer that is used again and again.
+ * Encodes the records of a reply for another question, with other names, from octets to octets: only names are decoded, one at a
+ * time, into a reused buffer.
  */
 import { EncodedSections, type LentSections, type SectionsLender } from "./encoded-sections.ts";
 import { FOLD, octetAt, readU16, writeU16, writeU32 } from "./octets.ts";
@@ -9,20 +9,20 @@ import { WireName } from "./wire-name.ts";
 import { WireError } from "./wire-reader.ts";
 import { MAX_MESSAGE_OCTETS } from "./wire-writer.ts";
 
-/** What becomes of names; both change what they are given in place. */
+/** Changes names, in place. */
 export interface NameChange {
   owner(name: WireName): void;
   /** The name that RDATA points to: the target of CNAME, DNAME, NS, PTR, MX, SRV and NAPTR, and the primary server of SOA. */
   value(name: WireName): void;
 }
 
-/** What a question looks like: its name begins at octet 12. */
+/** A question as octets: its name begins at octet 12. */
 export interface QuestionOctets {
   readonly bytes: Uint8Array;
   readonly nameEnd: number;
 }
 
-/** RDATA that holds names: octets and character strings in front of them, and what is to be done with them. */
+/** RDATA with names: octets and character strings before them, and how to handle the names. */
 interface NameLayout {
   readonly fixed: number;
   readonly strings: number;
@@ -41,7 +41,7 @@ const layout = (
   strings = 0,
 ): NameLayout => ({ fixed, strings, names, compressed, isValue });
 
-/** Types whose RDATA may come with compressed names, those included where it must not. */
+/** Types whose RDATA may arrive with compressed names, including those where compression is forbidden. */
 const LAYOUTS: ReadonlyMap<number, NameLayout> = new Map([
   [RecordType.NS, layout(0, 1, true, true)],
   [RecordType.CNAME, layout(0, 1, true, true)],
@@ -71,12 +71,12 @@ const LAYOUTS: ReadonlyMap<number, NameLayout> = new Map([
 /** Labels that later names may point to. */
 const KNOWN_LABELS = 96;
 const MAX_POINTER = 0x3fff;
-/** To the name of the question, behind the header. */
+/** Points to the name of the question, after the header. */
 const QUESTION_POINTER = 0xc00c;
 const MAX_NAME_OCTETS = 255;
 const FIRST_CAPACITY = 1024;
 const USUAL_RECORDS = 16;
-/** One reply is under way at a time, and some more while names are looked up for it. */
+/** Usually one reply is in progress, and some more while names are looked up for it. */
 const MAX_FRAMES = 8;
 const NO_OCTETS: Uint8Array = new Uint8Array(0);
 
@@ -86,26 +86,26 @@ export class SectionsRespeller {
   readonly #known = new Uint16Array(KNOWN_LABELS);
   #knownCount = 0;
   readonly #frames: Frame[] = [];
-  /** The octets of the frame, or larger ones where it has no room. */
+  /** The octets of the frame, or larger ones if they do not fit. */
   #out = NO_OCTETS;
-  /** The pointer that was the owner of the record before, and what became of it; -1 for none. */
+  /** The pointer that was the owner of the previous record, and its new form; -1 for none. */
   #lastOwner = -1;
   #lastWritten = 0;
-  /** The question that the sections are for, as long as its name is not known to the others. */
+  /** The question of the sections, until its name has been added to the known names. */
   #question = NO_OCTETS;
   #questionEnd = 0;
   #at = 0;
-  /** What is read: in front of its start the question stands elsewhere. */
+  /** The input; the octets before the sections' start are not valid. */
   #source = NO_OCTETS;
   #sourceStart = 0;
   #askedBytes = NO_OCTETS;
 
   /**
    * @param asked the question that the sections were encoded for
-   * @param question the one to encode them for
-   * @param keepsQuestion the name of the one question becomes that of the other: such owners need no look
-   * @param ttl what becomes of the TTL of a record, seconds; each keeps its own without
-   * @throws WireError for malformed names or RDATA, and for what no message has room for
+   * @param question the question to encode them for
+   * @param keepsQuestion whether the old question's name becomes the new one's, so that owners which point to it need no change
+   * @param ttl returns the new TTL of a record in seconds; default: the old one
+   * @throws WireError for malformed names or RDATA, and for a result that is too large for a message
    */
   respell(
     sections: EncodedSections,
@@ -146,7 +146,7 @@ export class SectionsRespeller {
   ): EncodedSections {
     const made = frame.sections;
     if (this.#out !== made.bytes) {
-      // More than the frame has room for, which goes back.
+      // Too large for the frame, which is returned.
       frame.takeBack();
       const counts = [answerCount, authorityCount, additionalCount] as const;
       const bytes = this.#out.slice(0, this.#at);
@@ -166,7 +166,7 @@ export class SectionsRespeller {
     return made;
   }
 
-  /** Records of one RRset mostly have the same pointer for an owner: it leads to the same place again. */
+  /** Records of one RRset usually have the same pointer as their owner, so the result is reused. */
   #owner(from: number, end: number, change: NameChange | undefined): void {
     const first = octetAt(this.#source, from);
     const pointer = first >= 0xc0 ? (first << 8) | octetAt(this.#source, from + 1) : -1;
@@ -203,7 +203,7 @@ export class SectionsRespeller {
     this.#at = question.nameEnd + 4;
   }
 
-  /** Names may point to the question, which is of no use otherwise: the server writes it. */
+  /** Adds the question's name as a target of pointers. The server itself writes the question. */
   #knowQuestion(): void {
     const at = this.#at;
     for (let index = 12; index < this.#questionEnd; index++)
@@ -240,7 +240,7 @@ export class SectionsRespeller {
     writeU16(this.#out, lengthAt, this.#at - lengthAt - 2);
   }
 
-  /** Reads a name into the buffer for names. @returns where the octets behind it stand */
+  /** Reads a name into the buffer for names. @returns the offset after it */
   #readName(from: number, end: number): number {
     const name = this.#name;
     let bytes = this.#source;
@@ -272,7 +272,7 @@ export class SectionsRespeller {
     return after;
   }
 
-  /** Writes the name of the buffer, as a pointer where its end stands already. */
+  /** Writes the name of the buffer, with a pointer for a suffix that is already written. */
   #writeName(compressed: boolean): void {
     if (this.#question !== NO_OCTETS) this.#knowQuestion();
     const { octets, length } = this.#name;
@@ -296,7 +296,7 @@ export class SectionsRespeller {
     this.#at += 2;
   }
 
-  /** Where the labels from `at` on of the name in the buffer stand already, in any spelling; -1 if nowhere. */
+  /** Offset of the written labels that equal the buffer's name from `at` on, in any spelling; -1 if not found. */
   #placeOfSuffix(at: number): number {
     const { octets, length } = this.#name;
     for (let index = 0; index < this.#knownCount; index++) {
@@ -313,7 +313,7 @@ export class SectionsRespeller {
     return -1;
   }
 
-  /** Notes the labels that begin within `length` octets from the place of writing on. */
+  /** Remembers the labels that begin within `length` octets from the write position on. */
   #remember(length: number): void {
     for (let at = this.#at; at < this.#at + length; ) {
       const octet = octetAt(this.#out, at);
@@ -328,7 +328,7 @@ export class SectionsRespeller {
     for (let at = from; at < to; at++) this.#out[this.#at++] = octetAt(bytes, at);
   }
 
-  /** Room for `length` octets, and a pointer, behind the place of writing. */
+  /** Makes room for `length` octets and a pointer at the write position. */
   #reserve(length: number): void {
     const needed = this.#at + length + 2;
     if (needed > MAX_MESSAGE_OCTETS + 2)
@@ -340,7 +340,7 @@ export class SectionsRespeller {
   }
 }
 
-/** Octets that are lent to one reply at a time, and come back when it has been sent. */
+/** A buffer lent to one reply at a time, and returned when the reply has been sent. */
 class Frame implements SectionsLender {
   readonly sections: EncodedSections;
   readonly #free: Frame[];
@@ -355,7 +355,7 @@ class Frame implements SectionsLender {
   }
 }
 
-/** Whether a label of the name begins at `place`, seen from one that begins at `from`. */
+/** Whether a label of the name begins at `place`, when walking from the one at `from`. */
 function isLabelStart(octets: Uint8Array, from: number, place: number): boolean {
   let at = from;
   while (at < place) at += octetAt(octets, at) + 1;

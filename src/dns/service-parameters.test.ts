@@ -6,7 +6,7 @@ import { canonicalData, formatData, parseRecord } from "./resource-record.ts";
 
 const TARGET = "00"; // The root.
 
-/** The octets of the parameters in `SVCB 1 .` and how they are printed. */
+/** The octets of the parameters in `SVCB 1 .`, and their printed text. */
 function read(parameters: string): { octets: string; printed: string } {
   const record = parseRecord(`a. SVCB 1 . ${parameters}`);
   const octets = toHex(canonicalData(record));
@@ -20,7 +20,7 @@ function printed(parameterOctets: string): string {
   return formatData(parseRecord(`a. SVCB ${opaqueText(octets)}`)).slice(4);
 }
 
-// What RFC 9460 appendix D has as success is in fixtures/record-examples.txt.
+// The valid examples of RFC 9460 appendix D are in fixtures/record-examples.txt.
 describe("service parameters", () => {
   const same: [one: string, other: string][] = [
     ["port=53", 'port="53"'],
@@ -133,13 +133,13 @@ describe("service parameters", () => {
     ["0001 0003 026832 0002 0001 00", 'alpn="h2" key2="\\000"'],
   ];
   for (const [octets, text] of odd) {
-    it(`prints ${octets}, which no text of its key gives, as ${text}`, () => {
+    it(`prints ${octets}, which are invalid for their key, as ${text}`, () => {
       assert.equal(printed(octets), text);
       assert.equal(read(text).octets, octets.replaceAll(" ", ""));
     });
   }
 
-  it("are written in ascending order, whichever they were given in", () => {
+  it("are written in ascending order, whatever their order in the text", () => {
     const record = parseRecord("a. HTTPS 1 . key9=b key7=a");
     assert.equal(toHex(canonicalData(record)), "000100000700016100090001" + "62");
   });

@@ -28,7 +28,7 @@ const KEY_NAMES: ReadonlyMap<number, string> = new Map(
   Object.entries(ServiceParameterKey).map(([name, key]) => [key, name]),
 );
 
-/** Parameters in ascending order of key, each key once. Values are checked in text, and taken as they are on the wire. */
+/** Parameters in ascending order of key, each key once. Values are checked in text, and accepted unchecked on the wire. */
 export const serviceParameters: Field<readonly ServiceParameter[]> = {
   read(reader) {
     const parameters: ServiceParameter[] = [];
@@ -62,7 +62,7 @@ export const serviceParameters: Field<readonly ServiceParameter[]> = {
   },
 };
 
-/** What RFC 9460 forbids across parameters: sections 7.1.1 and 8. */
+/** Contradictions that RFC 9460 forbids across parameters: sections 7.1.1 and 8. */
 function inconsistency(parameters: ReadonlyMap<number, Uint8Array>): string | undefined {
   if (parameters.has(ServiceParameterKey["no-default-alpn"]) && !parameters.has(ServiceParameterKey.alpn))
     return "no-default-alpn needs alpn";
@@ -92,14 +92,14 @@ function numberedKey(name: string): number | undefined {
   return number !== undefined && Number(number) <= 0xffff ? Number(number) : undefined;
 }
 
-/** A value that does not have the form of its key is printed under the number of the key, which takes any octets. */
+/** A value that is invalid for its key is printed under the number of the key, which accepts any octets. */
 function printParameter({ key, value }: ServiceParameter): string {
   const text = printValue(key, value);
   if (text !== undefined) return text === "" ? keyName(key) : `${keyName(key)}=${text}`;
   return value.length === 0 ? `key${key}` : `key${key}=${quoteText(value)}`;
 }
 
-/** `undefined` for a key without name, and where the octets do not have the form that the key asks for. */
+/** `undefined` for a key without name, and for a value that is invalid for the key. */
 function printValue(key: number, value: Uint8Array): string | undefined {
   const { length } = value;
   switch (key) {
@@ -162,7 +162,7 @@ function parseParameter(scanner: RdataScanner): ServiceParameter {
   const key = keyNumber(name);
   if (key === undefined || token.quoted) throw scanner.fail(`unknown service parameter "${name}"`, token);
   let raw = equals < 0 ? undefined : token.text.slice(equals + 1);
-  // key="value" is one word and a quoted one right behind it.
+  // key="value" is one word directly followed by a quoted one.
   if (raw === "" && scanner.peek()?.quoted === true && scanner.peek()?.adjacent === true)
     raw = scanner.word("a value");
   const next = scanner.peek();
@@ -173,7 +173,7 @@ function parseParameter(scanner: RdataScanner): ServiceParameter {
   return { key, value };
 }
 
-/** The flags have no value, which may also be written as an empty one; `ech` without one is read as CoreDNS, BIND and NSD do. */
+/** Flags have no value, or an empty one in text; `ech` without a value is accepted as in CoreDNS, BIND and NSD. */
 function parseValue(key: number, octets: Uint8Array): Uint8Array | undefined {
   if (key === ServiceParameterKey["no-default-alpn"] || key === ServiceParameterKey.ohttp)
     return octets.length === 0 ? octets : undefined;

@@ -1,4 +1,4 @@
-/** Numbers and mnemonics of record types, those that only a question may carry included (IANA DNS parameters). */
+/** Numbers and mnemonics of record types, including question-only types (IANA DNS parameters). */
 import { parsePrefixedNumber, upperCaseAscii } from "./numbers.ts";
 
 // biome-ignore format: a table reads better packed.
@@ -16,12 +16,12 @@ export const RecordType = {
 
 export type RecordTypeName = keyof typeof RecordType;
 
-/** `A`, `AAAA`, …; `TYPE65280` for a number without name (RFC 3597 section 5). */
+/** `A`, `AAAA`, …; `TYPE65280` for a number without a name (RFC 3597 section 5). */
 export function recordTypeName(type: number): string {
   return NAMES.get(type) ?? `TYPE${type}`;
 }
 
-/** The number behind a mnemonic in any case, or behind `TYPE65280`. */
+/** The number of a mnemonic in any case, or of `TYPE65280`. */
 export function parseRecordType(text: string): number | undefined {
   const upper = upperCaseAscii(text);
   return NUMBERS.get(upper) ?? parsePrefixedNumber(upper, "TYPE");

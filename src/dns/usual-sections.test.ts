@@ -10,7 +10,7 @@ import { readU16 } from "./octets.ts";
 import { findSections, UNUSUAL } from "./usual-sections.ts";
 import { WireError, WireReader } from "./wire-reader.ts";
 
-/** End of the question, where there is one that is sound. */
+/** End of the question, if there is a valid one. */
 function questionEnd(packet: Uint8Array): number | undefined {
   if (packet.length < 12 || readU16(packet, 4) !== 1) return undefined;
   const reader = new WireReader(packet, 12);
@@ -43,12 +43,12 @@ function describeSections(sections: EncodedSections): unknown {
   };
 }
 
-/** Finds what a scan finds, or leaves the packet to it. @returns whether it found something */
+/** Checks that it finds what a scan finds, or returns UNUSUAL. @returns whether it found the records */
 function agrees(packet: Uint8Array): boolean {
   const start = questionEnd(packet);
   if (start === undefined) return false;
   const sections = EncodedSections.forLending(0xffff, 0xffff / 11);
-  // What stood there before must not be taken for a part of it.
+  // Old octets must not be taken for a part of the message.
   sections.bytes.fill(0xc0);
   sections.bytes.set(packet);
   const optOffset = findSections(sections, packet.length, start);
@@ -70,7 +70,7 @@ test("finds in replies what a scan finds", () => {
   assert.ok(found > 250, `${found}`);
 });
 
-test("leaves damaged packets to a scan, unless that sees nothing wrong", () => {
+test("leaves damaged packets to a scan, unless the scan accepts them", () => {
   fc.assert(
     fc.property(damagedPacket, (packet) => void agrees(packet)),
     { numRuns: 3_000 },
@@ -91,7 +91,7 @@ test("leaves a packet that is cut off anywhere to a scan", () => {
 test("is not kept busy by pointers to pointers", () => {
   assert.equal(agrees(pointerChainPacket(40_000)), false);
   assert.equal(agrees(longestNamePacket(1_000)), true);
-  // Their owners unpack to more than a scan takes.
+  // Their owners unpack to more than a scan accepts.
   assert.equal(agrees(longestNamePacket()), false);
 });
 

@@ -1,22 +1,22 @@
-/** The records of a reply where its octets are: what most replies are takes no object to be read. */
+/** Finds the records of an ordinary reply in its octets, without making objects. */
 import type { EncodedSections, LentSections } from "./encoded-sections.ts";
 import { MAX_LABEL_OCTETS, MAX_NAME_OCTETS } from "./name.ts";
 import { octetAt, readU16 } from "./octets.ts";
 import { RecordType } from "./type-names.ts";
 import { FIRST_NAME_OFFSET, MAX_POINTERS, MAX_UNPACKED_OCTETS } from "./wire-reader.ts";
 
-/** With so many, owners cannot unpack to more than `EncodedSections.scan` takes. More records are left to it. */
+/** With this many, owners cannot unpack to more than `EncodedSections.scan` accepts. Messages with more are left to it. */
 const MAX_USUAL_RECORDS = Math.floor(MAX_UNPACKED_OCTETS / MAX_NAME_OCTETS);
 
-/** In place of an offset: somebody has to look closer. */
+/** In place of an offset: the full parser must decide. */
 export const UNUSUAL = -2;
 
 /**
- * Finds the records of the message in `sections.bytes`, and has `sections` say where they are. It takes what `EncodedSections.scan` would take
- * without a remark, and with OPT at the end or not at all; lengths, counts and owners are checked, RDATA is not.
- * @param sections as made by `EncodedSections.forLending`; what they say is of no use where the message is {@link UNUSUAL}
- * @param start end of the question, which is one, and sound
- * @returns where the type of OPT stands, -1 without OPT, else {@link UNUSUAL}
+ * Finds the records of the message in `sections.bytes`, and stores their offsets in `sections`. Accepts messages that
+ * `EncodedSections.scan` accepts as regular, with OPT at the end or absent. Lengths, counts and owners are checked, RDATA is not.
+ * @param sections as made by `EncodedSections.forLending`; undefined if the message is {@link UNUSUAL}
+ * @param start end of the question, of which there is one and which is valid
+ * @returns offset of OPT's type, -1 without OPT, else {@link UNUSUAL}
  */
 export function findSections(sections: EncodedSections, length: number, start: number): number {
   const { bytes, recordStarts, typeOffsets } = sections;
@@ -32,7 +32,7 @@ export function findSections(sections: EncodedSections, length: number, start: n
     recordStarts[index] = at;
     typeOffsets[index] = typeAt;
     if (readU16(bytes, typeAt) === RecordType.OPT) {
-      // Anywhere else, or under any other name, it is misplaced.
+      // In any other place, or with any other owner, it is misplaced.
       if (index !== total - 1 || index < answers + authorities || typeAt !== at + 1) return UNUSUAL;
       optOffset = typeAt;
     }
@@ -53,7 +53,7 @@ export function findSections(sections: EncodedSections, length: number, start: n
   return optOffset;
 }
 
-/** Where a name ends that begins at `start`; -1 for one that `WireReader.checkName` refuses. */
+/** End of a name that begins at `start`; -1 for one that `WireReader.checkName` refuses. */
 function endOfName(bytes: Uint8Array, start: number, end: number): number {
   let at = start;
   let pieceStart = start;

@@ -1,4 +1,4 @@
-/** One name as octets that may be changed in place: what a name of a message becomes on its way into another. */
+/** A mutable name as octets, for changing a name on its way from one message into another. */
 import type { Name } from "./name.ts";
 import { FOLD, octetAt } from "./octets.ts";
 
@@ -9,7 +9,7 @@ export class WireName {
   readonly octets: Uint8Array = new Uint8Array(MAX_NAME_OCTETS);
   length = 0;
 
-  /** Where the labels of `ancestor` begin, if the name is `ancestor` or lies below; else -1. */
+  /** Offset of the labels of `ancestor`, if the name is `ancestor` or below it; else -1. */
   placeOf(ancestor: Uint8Array): number {
     const place = this.length - ancestor.length;
     if (place < 0) return -1;
@@ -23,8 +23,8 @@ export class WireName {
   }
 
   /**
-   * Puts the uncompressed name in `bytes[start, end)` in place of all labels from `place` on. A name that would become too long stays as
-   * it is.
+   * Replaces all labels from `place` on with the uncompressed name in `bytes[start, end)`. A name that would become too long stays
+   * as it is.
    */
   replaceFrom(place: number, bytes: Uint8Array, start = 0, end: number = bytes.length): void {
     if (place + end - start > MAX_NAME_OCTETS) return;

@@ -6,7 +6,7 @@ import { Name } from "./name.ts";
 import { fromHex } from "./octets.ts";
 import { WireError, type WireErrorCode, WireReader } from "./wire-reader.ts";
 
-/** A message whose header is `header` octets of anything and that goes on as `hex` says; blanks are ignored. */
+/** A message with any 12 header octets, followed by `hex`; blanks are ignored. */
 function message(hex: string, header = "ffffffffffffffffffffffff"): Uint8Array {
   const octets = fromHex((header + hex).replaceAll(" ", ""));
   if (octets === undefined) throw new Error(`not hexadecimal: ${hex}`);
@@ -34,7 +34,7 @@ describe("WireReader", () => {
     assert.equal(reader.remaining, 0);
   });
 
-  it("does not read past its end, be there more octets or not", () => {
+  it("does not read past its end, whether more octets follow or not", () => {
     const bytes = new Uint8Array(20);
     for (const end of [3, 20]) {
       const reader = () => new WireReader(bytes, end - 1, end);
@@ -51,7 +51,7 @@ describe("WireReader", () => {
     throwsWireError(() => new WireReader(new Uint8Array(0)).characterString(), "SHORT_INPUT", 0);
   });
 
-  it("hands out copies, also of what a socket delivers", () => {
+  it("returns copies, also of a Buffer from a socket", () => {
     const packet = Buffer.from("\x03abc\x03def", "latin1");
     const reader = new WireReader(packet);
     const [string, rest] = [reader.characterString(), reader.rest()];
@@ -63,7 +63,7 @@ describe("WireReader", () => {
 });
 
 describe("WireReader.name", () => {
-  it("reads a name in full and one behind pointers, and goes on behind the first pointer", () => {
+  it("reads a name in full and one through pointers, and continues after the first pointer", () => {
     // 12 F.ISI.ARPA, 24 FOO -> 12, 30 -> ARPA, 32 root (RFC 1035 section 4.1.4).
     const reader = new WireReader(message("0146 03495349 0441525041 00 03464f4f c00c c012 00"), 12);
     const names = Array.from({ length: 4 }, () => reader.name().toString());
@@ -71,7 +71,7 @@ describe("WireReader.name", () => {
     assert.equal(reader.remaining, 0);
   });
 
-  it("keeps the spelling and gives away no view of the packet", () => {
+  it("keeps the spelling and returns no view of the packet", () => {
     const packet = Buffer.from(message("0141 0162 00"));
     const name = new WireReader(packet, 12).name();
     packet.fill(0x78);
@@ -86,7 +86,7 @@ describe("WireReader.name", () => {
     ["a pointer cut off", "c0", "SHORT_INPUT"],
     ["a pointer to itself", "c00c", "BAD_POINTER"],
     ["a pointer forward", "c00e 00", "BAD_POINTER"],
-    ["a pointer far behind the end", "ffff", "BAD_POINTER"],
+    ["a pointer far beyond the end", "ffff", "BAD_POINTER"],
     ["a loop of two pointers", "c00e c00c", "BAD_POINTER", 14],
     ["a loop through a label", "0161 c00c", "BAD_POINTER"],
     ["a loop back into the piece that holds the pointer", "0161 0162 c00e", "BAD_POINTER"],
@@ -110,7 +110,7 @@ describe("WireReader.name", () => {
     });
   }
 
-  it("takes 255 octets in one piece and through a pointer", () => {
+  it("accepts 255 octets in one piece and through a pointer", () => {
     const whole = `${LABEL_63.repeat(3)} 3d${"62".repeat(61)} 00`;
     assert.equal(new WireReader(message(whole), 12).name().wire.length, 255);
     const pieces = `${LABEL_63.repeat(3)} 00 3d${"62".repeat(61)} c00c`;
@@ -118,7 +118,7 @@ describe("WireReader.name", () => {
   });
 
   it("follows as many pointers as a name has labels, and no more", () => {
-    // Each piece is one label and a pointer to the piece before; the last name has 127 labels and 126 pointers.
+    // Each piece is one label and a pointer to the previous piece; the last name has 127 labels and 126 pointers.
     let hex = "0161 00";
     const starts = [12];
     for (let piece = 1; piece < 127; piece++) {
@@ -127,7 +127,7 @@ describe("WireReader.name", () => {
     }
     assert.equal(new WireReader(message(hex), starts.at(-1)).name().labelCount, 127);
 
-    // Pointers to pointers carry no octets, so only their number can stop them.
+    // Pointers to pointers carry no octets, so only their number can be limited.
     let chain = "00";
     for (let at = 13; at < 500; at += 2) chain += (0xc000 | (at === 13 ? 12 : at - 2)).toString(16);
     const bytes = message(chain);
@@ -135,7 +135,7 @@ describe("WireReader.name", () => {
     throwsWireError(() => new WireReader(bytes, 13 + 2 * 127).name(), "BAD_POINTER");
   });
 
-  it("does not leave its RDATA, unless through a pointer", () => {
+  it("does not leave its RDATA, except through a pointer", () => {
     const bytes = message("0161 00 0162 c00c");
     throwsWireError(() => new WireReader(bytes, 12, 14).name(), "SHORT_INPUT", 14);
     throwsWireError(() => new WireReader(bytes, 15, 18).name(), "SHORT_INPUT", 17);
@@ -144,14 +144,14 @@ describe("WireReader.name", () => {
     assert.equal(reader.name().toString(), "b.a.");
   });
 
-  it("does not read behind the message in a larger buffer", () => {
-    // The pointer leads back to a label that runs on into what an earlier packet left.
+  it("does not read after the message in a larger buffer", () => {
+    // The pointer leads back to a label that runs on into the remains of an earlier packet.
     const bytes = message("05 6162 c00c 78 00");
     throwsWireError(() => new WireReader(bytes, 15, 17).name(), "SHORT_INPUT", 12);
     assert.equal(new WireReader(bytes, 15).name().labelCount, 1);
   });
 
-  it("takes no pointer where none is allowed", () => {
+  it("refuses a pointer where none is allowed", () => {
     const bytes = message("0161 00 c00c");
     throwsWireError(() => new WireReader(bytes, 15).name(false), "BAD_POINTER");
     throwsWireError(() => new WireReader(bytes, 15).checkName(false), "BAD_POINTER");

@@ -1,4 +1,4 @@
-/** Bounded reading of wire format (RFC 1035 section 4). Nothing here trusts a length or a count that a packet claims. */
+/** Bounded reading of wire format (RFC 1035 section 4). No length or count of a packet is trusted. */
 import { MAX_LABEL_OCTETS, MAX_NAME_OCTETS, Name } from "./name.ts";
 import { copyOctets, octetAt, readU16, readU32 } from "./octets.ts";
 
@@ -15,7 +15,7 @@ export type WireErrorCode =
 export class WireError extends Error {
   override readonly name = "WireError";
   readonly code: WireErrorCode;
-  /** Where in the message, in octets from its start. */
+  /** Offset in the message, in octets from its start. */
   readonly offset: number;
 
   constructor(code: WireErrorCode, offset: number, detail: string) {
@@ -25,15 +25,15 @@ export class WireError extends Error {
   }
 }
 
-/** Names begin behind the header: no pointer leads to before it. */
+/** Names begin after the header: no pointer leads to before it. */
 export const FIRST_NAME_OFFSET = 12;
 
-/** More pointers than labels are possible in one name serve nothing but to keep a reader busy. */
+/** More pointers than labels are possible in one name only serve to keep a reader busy. */
 export const MAX_POINTERS = 127;
 
 /**
- * Octets of names, with all pointers followed, that a message may unpack to where its names are checked one by one: four times what the longest one has. Four thousand records
- * that point at one long name would be two megabytes, and a tenth of a second of work for whoever takes them.
+ * Octets of names, with all pointers followed, that a message may unpack to where its names are checked one by one: four times the
+ * longest message. Thousands of records that point at one long name would otherwise cost much memory and time.
  */
 export const MAX_UNPACKED_OCTETS = 4 * 65_536;
 
@@ -41,7 +41,7 @@ export class WireReader {
   /** The whole message, since compression pointers count from its start. */
   readonly bytes: Uint8Array;
   offset: number;
-  /** Reading past it is an error; RDATA narrows it to itself. */
+  /** Reading past it is an error; RDATA sets it to its own end. */
   end: number;
   /** Octets of all names read so far, with pointers followed. */
   unpacked = 0;
@@ -49,8 +49,8 @@ export class WireReader {
   readonly #lowestTarget: number;
 
   /**
-   * Reads `bytes[offset, end)`. Pointers may lead to `lowestTarget` and up; where there is no message around the octets,
-   * `end` as lowest target refuses them all.
+   * Reads `bytes[offset, end)`. Pointers may lead to `lowestTarget` and up; for octets outside of a message, `end` as lowest target
+   * refuses all pointers.
    */
   constructor(
     bytes: Uint8Array,
@@ -107,29 +107,29 @@ export class WireReader {
     return this.octets(this.remaining);
   }
 
-  /** Length octet and so many octets (RFC 1035 section 3.3). */
+  /** A length octet and that many octets (RFC 1035 section 3.3). */
   characterString(): Uint8Array {
     return this.octets(this.u8());
   }
 
-  /** A name; `compressed` tells whether pointers are taken. */
+  /** A name; `compressed` is whether pointers are allowed. */
   name(compressed = true): Name {
     const length = this.#walkName(compressed);
     return Name.fromCheckedWire(NAME_SCRATCH.slice(0, length));
   }
 
-  /** Passes over a name that is checked as if it were read. */
+  /** Skips a name, with the checks of reading it. */
   checkName(compressed = true): void {
     this.#walkName(compressed);
   }
 
-  /** @throws WireError where names unpack to more than {@link MAX_UNPACKED_OCTETS} */
+  /** @throws WireError if names unpack to more than {@link MAX_UNPACKED_OCTETS} */
   checkUnpacked(): void {
     if (this.unpacked > MAX_UNPACKED_OCTETS)
       throw new WireError("TOO_LARGE", this.offset, `names of more than ${MAX_UNPACKED_OCTETS} octets`);
   }
 
-  /** Passes over a name without following its pointers. */
+  /** Skips a name without following its pointers. */
   skipName(): void {
     const { bytes, end } = this;
     let at = this.offset;
@@ -150,14 +150,14 @@ export class WireReader {
     }
   }
 
-  /** An error at the present place, for a codec that finds the RDATA wrong. */
+  /** An error at the current position, for a codec that finds invalid RDATA. */
   bad(detail: string): WireError {
     return new WireError("BAD_RDATA", this.offset, detail);
   }
 
   /**
-   * Copies a name in full to the scratch buffer and returns its length. Every pointer must lead to before the piece of
-   * name that holds it, so the walk ends; the number of pointers and of octets is bounded, so it ends soon.
+   * Copies a name in full to the scratch buffer and returns its length. Every pointer must lead to before the piece of name that
+   * holds it, so the walk ends; the number of pointers and of octets is limited, so it ends soon.
    */
   #walkName(compressed: boolean): number {
     const { bytes } = this;

@@ -9,7 +9,7 @@ import { WireWriter } from "./wire-writer.ts";
 
 const parse = (text: string) => Name.parse(text);
 
-/** A writer that stands behind the header of a message. */
+/** A writer positioned after the header of a message. */
 function writer(options: ConstructorParameters<typeof WireWriter>[0] = {}): WireWriter {
   const writer = new WireWriter(options);
   writer.octets(new Uint8Array(12));
@@ -29,7 +29,7 @@ describe("WireWriter", () => {
     assert.equal(toHex(writer.finish()), "fefffdfffcfbfafff9f8f7f6f5fff4f3f2f1f0efee");
   });
 
-  it("grows up to its limit, and leaves everything in place when it may not", () => {
+  it("grows up to its limit, and leaves everything in place beyond it", () => {
     const writer = new WireWriter({ capacity: 2, limit: 5 });
     writer.u32(0x01020304);
     assert.throws(() => writer.u16(5), tooLarge);
@@ -55,7 +55,7 @@ describe("WireWriter", () => {
     assert.equal(toHex(writer.finish().subarray(0, 5)), "012f07012c");
   });
 
-  it("refuses character strings that no length octet can count", () => {
+  it("refuses character strings longer than a length octet can count", () => {
     const writer = new WireWriter();
     writer.characterString(new Uint8Array(255));
     assert.equal(writer.offset, 256);
@@ -64,7 +64,7 @@ describe("WireWriter", () => {
 });
 
 describe("WireWriter.name", () => {
-  it("points to the longest suffix that stands already", () => {
+  it("points to the longest suffix that is already written", () => {
     const out = writer();
     for (const text of ["F.ISI.ARPA", "FOO.F.ISI.ARPA", "ARPA", ".", "x.ISI.ARPA", "F.ISI.ARPA"])
       out.name(parse(text));
@@ -74,7 +74,7 @@ describe("WireWriter.name", () => {
     );
   });
 
-  it("points to names written in full, but writes in full what may not be compressed", () => {
+  it("points to names written in full, but does not compress names where that is forbidden", () => {
     const out = writer();
     out.name(parse("a.example"), false);
     out.name(parse("b.example"), false);
@@ -85,7 +85,7 @@ describe("WireWriter.name", () => {
     );
   });
 
-  it("ignores case where it may, and keeps it where it must", () => {
+  it("ignores case where allowed, and keeps it where required", () => {
     const out = writer();
     out.name(parse("www.Example.ORG"));
     out.name(parse("WWW.example.org"));
@@ -100,7 +100,7 @@ describe("WireWriter.name", () => {
     assert.equal(out.offset, 12 + 17 + 2 + 15 + 4);
   });
 
-  it("tells names of one hash apart", () => {
+  it("distinguishes names with equal hashes", () => {
     const [one, other] = [parse("7vw"), parse("65ak")];
     assert.equal(one.hash, other.hash);
     const out = writer();
@@ -112,7 +112,7 @@ describe("WireWriter.name", () => {
     );
   });
 
-  it("points to nothing that it took back", () => {
+  it("never points to names that were taken back", () => {
     const out = writer();
     out.name(parse("example.org"));
     const start = out.offset;
@@ -123,7 +123,7 @@ describe("WireWriter.name", () => {
     assert.equal(toHex(out.finish().subarray(start)), `03777777c00cc0${start.toString(16)}`);
   });
 
-  it("remembers names anew where it took them back", () => {
+  it("remembers names again after they were taken back", () => {
     const out = writer();
     out.name(parse("www.example.org"));
     out.rewind(12);
@@ -133,7 +133,7 @@ describe("WireWriter.name", () => {
     assert.equal(toHex(out.finish().subarray(-2)), "c011");
   });
 
-  it("points to nothing that a full writer did not take", () => {
+  it("never points to names that did not fit", () => {
     const out = writer({ limit: 30 });
     out.octets(new Uint8Array(12));
     assert.throws(() => out.name(parse("example")), tooLarge);
@@ -142,17 +142,17 @@ describe("WireWriter.name", () => {
     assert.equal(toHex(out.finish().subarray(24)), "046162636400");
   });
 
-  it("never points behind 0x3fff", () => {
+  it("never points beyond 0x3fff", () => {
     const out = writer();
     out.octets(new Uint8Array(0x3ffc - 12));
-    // "a" stands at 0x3ffc, "bc" at 0x3ffe, "d" at 0x4001.
+    // "a" is at 0x3ffc, "bc" at 0x3ffe, "d" at 0x4001.
     out.name(parse("a.bc.d"));
     const start = out.offset;
     for (const text of ["a.bc.d", "bc.d", "d", "d"]) out.name(parse(text));
     assert.equal(toHex(out.finish().subarray(start)), "fffc" + "fffe" + "016400" + "016400");
   });
 
-  it("compresses nothing where told so, and lowers case in canonical form", () => {
+  it("compresses nothing if told so, and lowers case in canonical form", () => {
     const plain = writer({ compress: false });
     const canonical = writer({ canonical: true });
     for (const out of [plain, canonical]) {
@@ -163,7 +163,7 @@ describe("WireWriter.name", () => {
     assert.equal(toHex(canonical.finish().subarray(12)), "0161016200".repeat(2));
   });
 
-  it("writes names that read back as they were", () => {
+  it("writes names that read back unchanged", () => {
     const written = fc.array(fc.tuple(anyName, fc.boolean(), fc.boolean()), { minLength: 1, maxLength: 40 });
     fc.assert(
       fc.property(written, fc.nat(0x4000), (names, gap) => {

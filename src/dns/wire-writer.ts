@@ -1,4 +1,4 @@
-/** Writing of wire format into a buffer that grows, with name compression (RFC 1035 section 4.1.4). */
+/** Writes wire format into a growing buffer, with name compression (RFC 1035 section 4.1.4). */
 import { hashName, type Name } from "./name.ts";
 import { NamePlaces } from "./name-places.ts";
 import { FOLD, octetAt, readU16, writeU16, writeU32 } from "./octets.ts";
@@ -9,7 +9,7 @@ export const MAX_MESSAGE_OCTETS = 65535;
 /** A compression pointer has 14 bits. */
 const MAX_POINTER = 0x3fff;
 
-/** Octets that are copied one by one sooner than by a call. */
+/** Below this, a loop copies faster than a call. */
 const SHORT = 64;
 
 export class WireWriter {
@@ -19,12 +19,12 @@ export class WireWriter {
   readonly limit: number;
   /** True while RDATA is written in canonical form (RFC 4034 section 6.2): lower case, nothing compressed. */
   readonly canonical: boolean;
-  /** Where names stand, by the hash of each of their suffixes. */
+  /** Offsets of names, by the hash of each of their suffixes. */
   readonly #suffixes: NamePlaces | undefined;
-  /** A name whose suffixes are still to be noted, and where it stands: most answers never look for them. */
+  /** A name whose suffixes are not added yet, and its offset: most answers never look them up. */
   #latest: Name | undefined;
   #latestAt = 0;
-  /** The octets of it that were written. */
+  /** The number of its octets that were written. */
   #latestEnd = 0;
 
   constructor(options: { capacity?: number; limit?: number; canonical?: boolean; compress?: boolean } = {}) {
@@ -71,7 +71,7 @@ export class WireWriter {
     this.offset += octets.length;
   }
 
-  /** @throws RangeError when no character string can hold so much */
+  /** @throws RangeError if the octets are too many for a character string */
   characterString(octets: Uint8Array): void {
     if (octets.length > 255)
       throw new RangeError(`a character string holds 255 octets, not ${octets.length}`);
@@ -80,11 +80,10 @@ export class WireWriter {
   }
 
   /**
-   * Writes a name; `compress` says whether its RDATA type allows compression (RFC 3597 section 4). Even a name
-   * written in full is remembered, so that later names may point to it.
-   *
-   * `keepSpelling` lets a name share only what is spelled alike, so that case survives (RFC 1035 section 2.3.3); without
-   * it a name may come out in the case of the name that it points to, as owners take that of the question.
+   * Writes a name; `compress` is whether its RDATA type allows compression (RFC 3597 section 4). Even a name written in full is
+   * remembered, so that later names may point to it.
+   * `keepSpelling` lets a name share only suffixes with the same spelling, so that case survives (RFC 1035 section 2.3.3); without
+   * it a name may take the case of the name that it points to, as owners take that of the question.
    */
   name(name: Name, compress = true, keepSpelling = false): void {
     const wire = this.canonical ? name.folded : name.wire;
@@ -116,7 +115,7 @@ export class WireWriter {
     if (!isWhole) this.u16(0xc000 | known);
   }
 
-  /** Leaves room for a 16-bit length and returns the place to give to {@link closeLength}. */
+  /** Leaves room for a 16-bit length and returns its offset for {@link closeLength}. */
   openLength(): number {
     this.u16(0);
     return this.offset;
@@ -126,7 +125,7 @@ export class WireWriter {
     writeU16(this.bytes, start - 2, this.offset - start);
   }
 
-  /** Takes back everything from `offset` on, names remembered since then included. */
+  /** Removes everything from `offset` on, including names remembered since then. */
   rewind(offset: number): void {
     this.offset = offset;
     this.#suffixes?.dropFrom(offset);
@@ -167,7 +166,7 @@ export class WireWriter {
     }
   }
 
-  /** Hashes may collide; the octets decide. `place` is where a label that this writer wrote begins. */
+  /** Hashes may collide; the octets decide. `place` is the start of a label written by this writer. */
   #suffixStandsAt(place: number, wire: Uint8Array, from: number, keepSpelling: boolean): boolean {
     const { bytes } = this;
     let at = place;

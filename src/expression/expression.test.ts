@@ -33,7 +33,7 @@ function evaluate(text: string): ExpressionValue {
   return compileExpression(text, ENVIRONMENT).evaluate(FACTS);
 }
 
-/** Stage and place of the fault of a text, as the part of it that is meant. */
+/** Stage of the fault of a text, and the text at its place. */
 function fault(text: string): string {
   try {
     evaluate(text);
@@ -72,7 +72,7 @@ describe("a fault of an expression has its place", () => {
   });
 });
 
-describe("what does not depend on the facts is worked out once", () => {
+describe("parts that do not depend on the facts are evaluated once", () => {
   for (const [text, value] of [
     ["1 + 2", 3],
     ["len(split('a.b', '.')) == 2", true],
@@ -83,7 +83,7 @@ describe("what does not depend on the facts is worked out once", () => {
   ] as const) {
     it(text, () => assert.equal(compileExpression(text, ENVIRONMENT).constant, value));
   }
-  it("and what does is not", () => {
+  it("and parts that do are evaluated each time", () => {
     for (const text of ["host()", "size() + 1", "host() == 'a' or size() > 1"])
       assert.equal(compileExpression(text, ENVIRONMENT).constant, undefined);
   });
@@ -108,7 +108,7 @@ describe("no expression runs for long", () => {
     it(text, () => {
       const started = performance.now();
       assert.match(fault(text), /^run: /);
-      // A bound that tells seconds from hours, whatever else the machine does.
+      // Distinguishes seconds from hours, even on a loaded machine.
       assert.ok(performance.now() - started < 10_000);
     });
   }
@@ -134,7 +134,7 @@ describe("no expression runs for long", () => {
   });
 });
 
-it("an evaluation of a usual condition makes no objects", () => {
+it("an evaluation of an ordinary condition allocates no objects", () => {
   const conditions = [
     "host() == 'lighthouse' and size() > 40",
     "host() in ['a', 'b', 'lighthouse'] and size() in 10..60",
@@ -149,15 +149,15 @@ it("an evaluation of a usual condition makes no objects", () => {
       for (const condition of conditions) if (condition.evaluate(FACTS) === true) held++;
     return process.memoryUsage().heapUsed - before;
   };
-  // The least of several rounds: the first ones make what the compiler of the engine keeps.
+  // The minimum of several rounds: the first ones include the engine's own compilation.
   const least = Math.min(...Array.from({ length: 10 }, growth));
   assert.equal(held, 10 * 20_000 * conditions.length);
-  // One object an evaluation would be 1.6 MB at least.
+  // One object per evaluation would be 1.6 MB at least.
   assert.ok(least < 500_000, `${least} octets for 100,000 evaluations`);
 });
 
 describe("explain", () => {
-  it("shows the parts that decided, and what they asked", () => {
+  it("shows the parts that decided, and the facts that they read", () => {
     const parts = compileExpression(
       "host() == 'x' or size() > 40 and not same(host(), 'y')",
       ENVIRONMENT,
@@ -174,7 +174,7 @@ describe("explain", () => {
     );
   });
 
-  it("shows a part that failed with its reason, and nothing that was not asked", () => {
+  it("shows a part that failed with its reason, and no part that was not evaluated", () => {
     const parts = compileExpression("[1][size()] == 1 and host() == 'x'", ENVIRONMENT).explain(FACTS);
     assert.deepEqual(
       parts.map(({ text, value, failed }) => [text, value, failed]),

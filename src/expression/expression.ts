@@ -1,4 +1,4 @@
-/** The expression language of `view` and `template`: compiled once at set-up, run for each query. */
+/** The expression language of `view` and `template`: compiled once at setup, run for each query. */
 import { Compiler } from "./compiling/compiler.ts";
 import type { Environment } from "./evaluation/environment.ts";
 import type { Part } from "./evaluation/part.ts";
@@ -9,8 +9,8 @@ import type { Type } from "./values/types.ts";
 import type { ExpressionValue } from "./values/values.ts";
 
 /**
- * An expression over facts of type F. One evaluation makes no objects unless the expression asks for some (arrays, texts, floats), and
- * ends within some milliseconds whatever it says.
+ * An expression over facts of type F. An evaluation makes no objects unless the expression needs some (arrays, texts, floats), and
+ * its work is limited whatever the text.
  */
 export class Expression<F> {
   readonly text: string;
@@ -27,7 +27,7 @@ export class Expression<F> {
     return this.#root.type;
   }
 
-  /** The value, where it is the same for all facts. */
+  /** The value, if it is the same for all facts. */
   get constant(): ExpressionValue | undefined {
     return this.#root.constant;
   }
@@ -42,7 +42,7 @@ export class Expression<F> {
     }
   }
 
-  /** The parts that decide, each with its value: why the expression says what it says. */
+  /** The deciding parts, each with its value: the reason for the result. */
   explain(facts: F): readonly ExplainedPart[] {
     return explainParts(this.text, this.#root, (part) => {
       this.#run.start(facts, RUN_BUDGET);

@@ -4,7 +4,9 @@ import { Name } from "../dns/name.ts";
 import type { LintBlock } from "./lint-block.ts";
 import type { LintRule } from "./rule.ts";
 
-/** Access rules that let no query of the block through: often an `allow` is missing, or stands behind what denies everything. */
+/**
+ * Finds access rules that let no query of the block through: often an `allow` is missing, or follows a rule that denies everything.
+ */
 export const aclAllowsNothing: LintRule = {
   code: "LINT_ACL_ALLOWS_NOTHING",
   about: "access rules let no query through",
@@ -23,7 +25,7 @@ export const aclAllowsNothing: LintRule = {
   },
 };
 
-/** The first line that denies all that comes to it, if nothing is allowed before. */
+/** The first line that denies every query, if no `allow` precedes it. */
 function denialOfEverything(block: LintBlock): Directive | undefined {
   for (const directive of block.directives) {
     if (directive.name.text !== "acl") continue;
@@ -43,7 +45,7 @@ function coversAll(directive: Directive, block: LintBlock): boolean {
   return block.zones.every((zone) => zones.some((covered) => zone.isAtOrBelow(covered)));
 }
 
-/** Each of its sections holds `*`. */
+/** Whether each of its sections is `*`. */
 function isUnconditional({ args }: Directive): boolean {
   const open = new Map<string, boolean>();
   let section = "";

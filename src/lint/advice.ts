@@ -1,6 +1,7 @@
-/** What is said of a Corefile beyond its faults: warnings, and words that help with a fault. */
+/** Adds to the parser's errors: warnings, and hints that help with an error. */
 import type { Diagnostic, DiagnosticSink } from "../corefile/diagnostic.ts";
 import type { Corefile } from "../corefile/tree.ts";
+import type { KnownPlugins } from "./back-ends.ts";
 import { explainEnvironment } from "./environment-hints.ts";
 import { lintChecks } from "./lint.ts";
 import type { LintBlock } from "./lint-block.ts";
@@ -12,18 +13,18 @@ import { explainUnknownWords } from "./unknown-words.ts";
 export interface AdvisedConfiguration {
   readonly corefile: Corefile;
   readonly blocks: readonly (LintBlock & Parameters<typeof misplacedOptionNotes>[0][number])[];
-  /** The plugins that there are. */
-  readonly registry: { position(name: string): number };
+  /** The known plugins. */
+  readonly registry: KnownPlugins;
   readonly machine: LintInput["machine"];
-  /** The text of a file. */
+  /** Returns the text of a file. */
   readonly textOf: (file: string) => string | undefined;
 }
 
 /**
  * @param diagnostics those of the parser
- * @param report has the others, and takes the warnings
+ * @param report holds the other diagnostics, and receives the warnings
  * @param rest awaited between the rules
- * @returns all of them
+ * @returns all diagnostics
  */
 export async function advise(
   { corefile, blocks, registry, machine, textOf }: AdvisedConfiguration,
@@ -31,8 +32,7 @@ export async function advise(
   report: DiagnosticSink,
   rest: () => Promise<void>,
 ): Promise<Diagnostic[]> {
-  const position = (name: string): number => registry.position(name);
-  const subject = { globalOptions: corefile.globalOptions, blocks, position, machine };
+  const subject = { globalOptions: corefile.globalOptions, blocks, plugins: registry, machine };
   for (const check of lintChecks(subject, report)) {
     check();
     await rest();

@@ -1,23 +1,24 @@
-/** The plugins of a block that answer queries of their own, with the names that each takes and lets go. */
+/** The plugins of a block that answer queries, with the names that each claims and passes on. */
 import { formatPlace } from "../corefile/diagnostic.ts";
-import { normaliseZone } from "../corefile/server-key.ts";
 import type { Token } from "../corefile/tokens.ts";
 import type { Directive } from "../corefile/tree.ts";
 import { Name } from "../dns/name.ts";
+import type { PluginDefinition } from "../plugin/contract/define-plugin.ts";
+import { optionLines, type ZoneClaims, zonesOfWord } from "../plugin/contract/zone-claims.ts";
 import type { LintBlock } from "./lint-block.ts";
 
 export interface BackEnd {
   readonly name: string;
   readonly directive: Directive;
-  /** Place in the block as it is written. */
+  /** Position in the block as written. */
   readonly written: number;
-  /** As the directive names them; those of the block where it names none. */
+  /** As named in the directive, or the zones of the block if it names none. */
   readonly claims: readonly Claim[];
-  /** What is left of the claims within the zones of the block. */
+  /** The claims, restricted to the zones of the block. */
   readonly zones: readonly Name[];
   /** Names at or below these may go on to the next plugin. */
   readonly passesOn: readonly Name[];
-  /** It goes on to nothing but a directive of this name. */
+  /** Set if queries only go on to a directive of this name. */
   readonly passesOnlyTo: string | undefined;
   /** Whether `fallthrough` would let names go on. */
   readonly hasFallthrough: boolean;
@@ -29,33 +30,39 @@ export interface Claim {
   readonly token: Token | undefined;
 }
 
-/** Rules compare each zone with each: blocks with more are not looked at. */
+/** Rules compare all pairs of zones, so blocks with more zones are skipped. */
 const MAX_ZONES = 512;
 
+/** The known plugins. */
+export interface KnownPlugins {
+  /** Position in the chain, `Infinity` for an unknown plugin. */
+  position(name: string): number;
+  /** The definition, if the plugin is loaded. */
+  loaded(name: string): Pick<PluginDefinition<unknown>, "claims"> | undefined;
+}
+
 /** In the order in which queries reach them. */
-export function backEnds(block: LintBlock, subject: { position(name: string): number }): BackEnd[] {
+export function backEnds(block: LintBlock, plugins: KnownPlugins): BackEnd[] {
   if (block.zones.length > MAX_ZONES) return [];
   return block.directives
     .flatMap((directive, written) => {
-      const read = READERS.get(directive.name.text);
-      if (read === undefined || subject.position(directive.name.text) === Number.POSITIVE_INFINITY) return [];
-      const facts = read(directive);
-      return facts === undefined ? [] : [describe(directive, written, facts, block)];
+      const own = plugins.loaded(directive.name.text)?.claims?.(directive);
+      return own === undefined ? [] : [describe(directive, written, own, block)];
     })
     .sort(
       (one, other) =>
-        subject.position(one.name) - subject.position(other.name) || one.written - other.written,
+        plugins.position(one.name) - plugins.position(other.name) || one.written - other.written,
     );
 }
 
-/** Whether no query for names of `zone` gets past `first` to `second`, which stands behind it. */
+/** Whether no query for names in `zone` passes `first` to reach `second`, which comes later. */
 export function stops(first: BackEnd, second: BackEnd, zone: Name): boolean {
   if (!first.zones.some((taken) => zone.isAtOrBelow(taken))) return false;
   if (first.passesOnlyTo !== undefined && first.passesOnlyTo !== second.name) return true;
   return !first.passesOn.some((passed) => areRelated(passed, zone));
 }
 
-/** Whether there are names in both zones. */
+/** Whether some names are in both zones. */
 export function areRelated(one: Name, other: Name): boolean {
   return one.isAtOrBelow(other) || other.isAtOrBelow(one);
 }
@@ -65,16 +72,8 @@ export function mention({ directive }: BackEnd): string {
   return `'${directive.name.text}' (${formatPlace(directive.name.span)})`;
 }
 
-interface Facts {
-  /** Empty where the directive names no zone. */
-  readonly zoneTokens: readonly Token[];
-  readonly passesOn?: readonly Name[];
-  readonly passesOnlyTo?: string;
-  readonly hasFallthrough?: boolean;
-}
-
-function describe(directive: Directive, written: number, facts: Facts, block: LintBlock): BackEnd {
-  const named = facts.zoneTokens.flatMap((token) => zonesOf(token).map((zone) => ({ zone, token })));
+function describe(directive: Directive, written: number, own: ZoneClaims, block: LintBlock): BackEnd {
+  const named = own.zones.flatMap((token) => zonesOfWord(token).map((zone) => ({ zone, token })));
   const claims: Claim[] = named.length > 0 ? named : block.zones.map((zone) => ({ zone, token: undefined }));
   return {
     name: directive.name.text,
@@ -85,9 +84,9 @@ function describe(directive: Directive, written: number, facts: Facts, block: Li
       claims.map(({ zone }) => zone),
       block.zones,
     ),
-    passesOn: facts.passesOn ?? [],
-    passesOnlyTo: facts.passesOnlyTo,
-    hasFallthrough: facts.hasFallthrough ?? false,
+    passesOn: [...(own.passesOn ?? []), ...fallenThrough(directive)],
+    passesOnlyTo: own.passesOnlyTo,
+    hasFallthrough: own.hasFallthrough ?? false,
   };
 }
 
@@ -103,54 +102,9 @@ function within(claims: readonly Name[], zones: readonly Name[]): Name[] {
   return [...parts.values()];
 }
 
-function zonesOf(token: Token): Name[] {
-  return normaliseZone(token.text).map((zone) => Name.parse(zone));
-}
-
-/** What each kind of back end says of itself; `undefined` where that cannot be told. */
-const READERS = new Map<string, (directive: Directive) => Facts | undefined>([
-  ["whoami", () => ({ zoneTokens: [] })],
-  ["erratic", () => ({ zoneTokens: [] })],
-  ["forward", readForward],
-  ["grpc", readGrpc],
-  ["hosts", (directive) => readFallthrough(directive, directive.args.slice(1))],
-  ["file", (directive) => readFallthrough(directive, directive.args.slice(1))],
-  ["k8s_external", (directive) => readFallthrough(directive, directive.args)],
-  ["istio", (directive) => readFallthrough(directive, directive.args)],
-  ["kubernetes", (directive) => readFallthrough(directive, directive.args)],
-  ["template", readTemplate],
-]);
-
-function readFallthrough(directive: Directive, zoneTokens: readonly Token[]): Facts {
-  const lines = optionLines(directive, "fallthrough");
-  const passesOn = lines.flatMap(({ args }) => (args.length === 0 ? [Name.root] : args.flatMap(zonesOf)));
-  return { zoneTokens, passesOn, hasFallthrough: true };
-}
-
-function readForward(directive: Directive): Facts {
-  const passesOn = optionLines(directive, "except").flatMap(({ args }) => args.flatMap(zonesOf));
-  const zoneTokens = directive.args.slice(0, 1);
-  if (["next", "next_on_nodata"].every((name) => optionLines(directive, name).length === 0))
-    return { zoneTokens, passesOn };
-  // What lies below `except` goes on to any plugin; what the upstream does not know to a `forward` alone.
-  return passesOn.length > 0
-    ? { zoneTokens, passesOn: [Name.root] }
-    : { zoneTokens, passesOn: [Name.root], passesOnlyTo: "forward" };
-}
-
-function readGrpc(directive: Directive): Facts {
-  const excepted = optionLines(directive, "except").flatMap(({ args }) => args.flatMap(zonesOf));
-  const { passesOn = [] } = readFallthrough(directive, []);
-  return { zoneTokens: directive.args.slice(0, 1), passesOn: [...passesOn, ...excepted] };
-}
-
-/** Only one that takes all names and types ends the chain for certain. */
-function readTemplate(directive: Directive): Facts | undefined {
-  const [, type, ...zoneTokens] = directive.args;
-  if (type?.text.toUpperCase() !== "ANY" || optionLines(directive, "match").length > 0) return undefined;
-  return readFallthrough(directive, zoneTokens);
-}
-
-export function optionLines(directive: Directive, name: string): Directive[] {
-  return (directive.block ?? []).filter((line) => line.name.text === name);
+/** Zones of the lines `fallthrough [ZONES...]`. */
+function fallenThrough(directive: Directive): Name[] {
+  return optionLines(directive, "fallthrough").flatMap(({ args }) =>
+    args.length === 0 ? [Name.root] : args.flatMap(zonesOfWord),
+  );
 }

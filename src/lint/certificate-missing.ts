@@ -3,14 +3,14 @@ import { canonicalHost } from "../lib/net/listen-address.ts";
 import type { LintBlock } from "./lint-block.ts";
 import type { LintRule } from "./rule.ts";
 
-/** What is spoken on the port of a key without a certificate. */
+/** The protocol on the port of a key without a certificate. */
 const IN_THE_CLEAR: Readonly<Partial<Record<Scheme, string>>> = {
   tls: "plain TCP",
   https: "plain HTTP/1.1",
   grpc: "plain HTTP/2",
 };
 
-/** A key that promises encryption, and no certificate for it. */
+/** Finds keys that promise encryption but have no certificate. */
 export const certificateMissing: LintRule = {
   code: "LINT_CERTIFICATE_MISSING",
   about:

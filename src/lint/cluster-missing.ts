@@ -1,7 +1,7 @@
 import { knowsPods } from "./metadata-missing.ts";
 import type { LintRule } from "./rule.ts";
 
-/** `autopath` lives on what `kubernetes` in its block knows, and does not find it there. */
+/** Finds an `autopath` whose block lacks the `kubernetes` that it depends on. */
 export const clusterMissing: LintRule = {
   code: "LINT_CLUSTER_MISSING",
   about: "'autopath' needs a 'kubernetes' that its server block does not have, or needs its pods",
@@ -13,7 +13,7 @@ export const clusterMissing: LintRule = {
         const source = args.at(-1);
         if (name.text !== "autopath" || source?.text !== "@kubernetes") continue;
         if (clusters.length === 0) {
-          const text = "'autopath' finds no 'kubernetes' in its server block: it does nothing";
+          const text = "'autopath' has no 'kubernetes' in its server block: it does nothing";
           report.warning(clusterMissing.code, source.span, text, {
             expected: "a 'kubernetes' in the same server block",
           });

@@ -3,15 +3,15 @@ import { compileExpression } from "../expression/expression.ts";
 import { LanguageError } from "../expression/values/language-error.ts";
 import { STRING, UNKNOWN } from "../expression/values/types.ts";
 import type { ExpressionValue } from "../expression/values/values.ts";
+import { optionLines } from "../plugin/contract/zone-claims.ts";
 import { queryFunctions } from "../plugin/facts/query-environment.ts";
 import type { Query } from "../plugin/query/query.ts";
-import { optionLines } from "./back-ends.ts";
 import type { LintRule } from "./rule.ts";
 
-/** A condition of `view` or `template` that is the same for every query. */
+/** Finds conditions of `view` or `template` that are the same for every query. */
 export const constantExpression: LintRule = {
   code: "LINT_EXPRESSION_CONSTANT",
-  about: "an expression of a view or a template is true for every query, or for none",
+  about: "an expression of a view or a template is true for every query, or false for every query",
 
   check({ blocks }, report) {
     for (const { directives } of blocks) {
@@ -44,11 +44,11 @@ const FUNCTIONS = new Map([
   ["group", { parameters: [UNKNOWN], result: STRING, call: () => "" }],
 ] as const);
 
-/** The value of an expression that asks nothing about the query; `undefined` for any other, and for a faulty one. */
+/** The value of an expression that does not depend on the query; `undefined` for any other, and for an invalid one. */
 export function constantOf(text: string): ExpressionValue | undefined {
   try {
     const expression = compileExpression(text, { functions: FUNCTIONS });
-    // Whatever is no truth value counts as no.
+    // Values that are not Boolean count as false.
     if (expression.constant === undefined && ["unknown", "bool"].includes(expression.type.kind))
       return undefined;
     return expression.constant ?? null;

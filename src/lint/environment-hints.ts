@@ -1,12 +1,15 @@
-/** Words that refer to the environment wrongly, or to variables that are not set: one diagnostic each, which names the variable. */
+/**
+ * Explains words that refer to the environment in a wrong form, or to unset variables: one diagnostic each, with the variable's
+ * name.
+ */
 import type { Diagnostic } from "../corefile/diagnostic.ts";
 import { placeOf } from "./unknown-words.ts";
 
 /**
- * The same diagnostics. An error about a word with a variable that is not set says so itself, and one about a word such as `$NAME` says
- * how a variable is written.
+ * Returns the diagnostics with hints added. An error about a word with an unset variable says so, and one about a word such as
+ * `$NAME` shows the correct form.
  *
- * @param textOf the text of a file
+ * @param textOf returns the text of a file
  */
 export function explainEnvironment(
   diagnostics: readonly Diagnostic[],

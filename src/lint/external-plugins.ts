@@ -1,4 +1,4 @@
-/** Plugins for CoreDNS that live outside of it: who uses one is told what it is, and what takes its place here. */
+/** External CoreDNS plugins, with a note on each and on its replacement in Portolan. */
 
 const OWN = "no built-in plugin does the same; write your own (docs/plugins.md)";
 const RESOLVER = "run a resolver such as Unbound and forward to it";
@@ -6,7 +6,7 @@ const BLOCK_LISTS = "'acl' blocks clients, 'hosts' and 'template' answer for sin
 const ZONE_FILES = "'file' and 'auto' serve zone files, 'etcd' serves keys of etcd";
 const LIMITS = "'forward' has max_concurrent; limits for each client need your own plugin (docs/plugins.md)";
 
-/** What to do instead, by name. */
+/** Replacements by plugin name. */
 const REPLACEMENTS: ReadonlyMap<string, string> = new Map([
   ["ads", BLOCK_LISTS],
   ["alias", "'template' and 'rewrite' answer under another name"],
@@ -49,7 +49,7 @@ const REPLACEMENTS: ReadonlyMap<string, string> = new Map([
   ["wgsd", OWN],
 ]);
 
-/** What to say of plugins that are not here, by name. */
+/** Notes on missing plugins, by name. */
 export const externalPlugins: ReadonlyMap<string, string> = new Map(
   [...REPLACEMENTS].map(([name, instead]) => [
     name,

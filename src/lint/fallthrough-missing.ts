@@ -3,10 +3,10 @@ import { type BackEnd, mention, stops } from "./back-ends.ts";
 import type { LintRule } from "./rule.ts";
 import { barrierBefore } from "./unreachable.ts";
 
-/** A back end keeps the names that it does not know, although another one for them stands behind it. */
+/** Finds a plugin that keeps unknown names although a later plugin could answer them. */
 export const fallthroughMissing: LintRule = {
   code: "LINT_FALLTHROUGH_MISSING",
-  about: "a plugin without fallthrough keeps what another plugin behind it could answer",
+  about: "a plugin without fallthrough keeps names that a later plugin could answer",
 
   check(input, report) {
     for (const block of input.blocks) {
@@ -15,7 +15,7 @@ export const fallthroughMissing: LintRule = {
       for (const hidden of chain) {
         const barrier = barrierBefore(hidden, chain);
         if (barrier === undefined || !barrier.hasFallthrough || reported.has(barrier)) continue;
-        // Most plugins stand but once in a block, which they say themselves.
+        // Most plugins may occur only once in a block; they report that themselves.
         if (barrier.name === hidden.name && barrier.name !== "kubernetes") continue;
         reported.add(barrier);
         report.warning(
@@ -47,7 +47,7 @@ export const fallthroughMissing: LintRule = {
   },
 };
 
-/** The reverse names of all addresses there are: no cluster has them all. */
+/** Matches the reverse zones of the whole address space. No cluster owns all of it. */
 function isWholeReverseTree(zone: Name): boolean {
   const text = zone.toString().toLowerCase();
   return text === "in-addr.arpa." || text === "ip6.arpa.";

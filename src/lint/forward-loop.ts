@@ -8,7 +8,7 @@ import type { LintBlock } from "./lint-block.ts";
 import { hasView, type Listeners } from "./listeners.ts";
 import type { LintInput, LintRule } from "./rule.ts";
 
-/** A `forward` to an address of this server, which leads back to the server block it began in. */
+/** Finds a `forward` to an address of this server that leads back to the same server block. */
 export const forwardLoop: LintRule = {
   code: "LINT_FORWARD_LOOP",
   about: "queries are forwarded to this server itself",
@@ -48,7 +48,7 @@ function leadsTo(block: LintBlock, first: Edge, edges: ReadonlyMap<LintBlock, re
   return false;
 }
 
-/** Where each block forwards queries to within this server. */
+/** For each block, the zones that it forwards within this server. */
 function edgesByBlock(input: LintInput): Map<LintBlock, Edge[]> {
   const ports = new Set(input.blocks.flatMap(({ keys }) => keys.map(({ port }) => port)));
   const machine = new Set(input.machine.addresses().flatMap((address) => canonicalAddress(address) ?? []));
@@ -72,7 +72,7 @@ function edgesByBlock(input: LintInput): Map<LintBlock, Edge[]> {
   return edges;
 }
 
-/** The block that gets queries for `zone` at an address; a listener of its own comes before that for all addresses. */
+/** The block that gets queries for `zone` at an address. A listener on that address takes precedence over one on all addresses. */
 function blockAt(
   { host, port }: { readonly host: string; readonly port: number },
   zone: Name,
@@ -91,7 +91,7 @@ function blockAt(
   return listeners.route(port, zone, isOnAll)?.block;
 }
 
-/** 127.0.0.11 is the resolver that Docker puts into its containers, though it is a loopback address. */
+/** Docker's resolver in its containers uses this loopback address. */
 const DOCKER_RESOLVER = "7f00000b";
 
 function isLoopback(hex: string): boolean {

@@ -5,9 +5,9 @@ import type { BlockSettings } from "../plugin/contract/site.ts";
 
 export interface LintBlock {
   readonly keys: readonly ServerKey[];
-  /** Of the keys, in their order. */
+  /** Of the keys, in order. */
   readonly zones: readonly Name[];
-  /** As they are written. */
+  /** As written. */
   readonly directives: readonly Directive[];
   readonly settings: Pick<BlockSettings, "listenHosts" | "listensNowhere">;
 }

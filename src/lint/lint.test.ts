@@ -1,6 +1,8 @@
-/** Each rule: what it says, and what it must not be alarmed by. */
+/** Each rule: its warnings, and the Corefiles that it must accept. */
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
+import type { Directive } from "../corefile/tree.ts";
+import { Name } from "../dns/name.ts";
 import { EXPRESSION_CASES } from "./fixtures/expression-cases.ts";
 import { LISTENER_CASES } from "./fixtures/listener-cases.ts";
 import { type LintCase, SHAPING_CASES } from "./fixtures/shaping-cases.ts";
@@ -19,12 +21,12 @@ const CASES: Readonly<Record<string, readonly LintCase[]>> = {
       ],
     },
     {
-      title: "one that stands in one block of several",
+      title: "a plugin used in one of several blocks",
       corefile: "{\n plugin log ./log.ts before cache\n}\n. {\n whoami\n}\nexample.org {\n log\n whoami\n}",
       warnings: [],
     },
     {
-      title: "one that is added twice is named once, and what is no such option not at all",
+      title: "a plugin added twice is named once, and an invalid option not at all",
       corefile: "{\n plugin a ./a.ts\n plugin a ./b.ts\n plugin b\n other c ./c.ts\n}\n. {\n whoami\n}",
       warnings: [
         "LINT_PLUGIN_UNUSED Corefile:2:9: warning: no server block uses the plugin 'a': './a.ts' is not loaded",
@@ -33,14 +35,14 @@ const CASES: Readonly<Record<string, readonly LintCase[]>> = {
   ],
   LINT_UNREACHABLE: [
     {
-      title: "whoami behind forward",
+      title: "whoami after forward",
       corefile: ". {\n whoami\n forward . 192.0.2.53\n}",
       warnings: [
         "LINT_UNREACHABLE Corefile:2:2: warning: 'whoami' is never reached: 'forward' (Corefile:3:2) answers every query that gets this far",
       ],
     },
     {
-      title: "the narrow forward behind the wide one",
+      title: "the narrow forward after the wide one",
       corefile: ". {\n forward . 192.0.2.53\n forward example.org 192.0.2.54\n}",
       warnings: [
         "LINT_UNREACHABLE Corefile:3:2: warning: 'forward' is never reached: 'forward' (Corefile:2:2) answers every query that gets this far",
@@ -52,24 +54,24 @@ const CASES: Readonly<Record<string, readonly LintCase[]>> = {
       warnings: [],
     },
     {
-      title: "what forward excepts goes on",
+      title: "names below except are passed on",
       corefile: ". {\n forward . 192.0.2.53 {\n  except example.org\n }\n whoami\n}",
       warnings: [],
     },
     {
-      title: "next goes on to a forward, and to nothing else",
+      title: "next passes queries only to another forward",
       corefile: ". {\n forward . 192.0.2.53 {\n  next NXDOMAIN\n }\n forward . 192.0.2.54\n whoami\n}",
       warnings: [
         "LINT_UNREACHABLE Corefile:6:2: warning: 'whoami' is never reached: 'forward' (Corefile:2:2) answers every query that gets this far",
       ],
     },
     {
-      title: "erratic twice says so itself",
+      title: "erratic twice has its own error",
       corefile: ". {\n erratic\n erratic\n}",
       warnings: [],
     },
     {
-      title: "whoami behind erratic",
+      title: "whoami after erratic",
       corefile: ". {\n erratic\n whoami\n}",
       warnings: [
         "LINT_UNREACHABLE Corefile:3:2: warning: 'whoami' is never reached: 'erratic' (Corefile:2:2) answers every query that gets this far",
@@ -97,7 +99,7 @@ const CASES: Readonly<Record<string, readonly LintCase[]>> = {
       ],
     },
     {
-      title: "hosts written behind forward runs before it all the same",
+      title: "hosts listed after forward still runs before it",
       corefile: ". {\n forward . 192.0.2.53\n hosts\n}",
       warnings: [
         "LINT_FALLTHROUGH_MISSING Corefile:3:2: warning: 'hosts' has no fallthrough, so 'forward' (Corefile:2:2) after it never gets a query",
@@ -155,7 +157,7 @@ const CASES: Readonly<Record<string, readonly LintCase[]>> = {
       warnings: [],
     },
     {
-      title: "zones of different width show what is meant",
+      title: "zones of different width show the intent",
       corefile:
         ". {\n kubernetes cluster.local {\n  fallthrough\n }\n hosts {\n  fallthrough\n }\n forward . 192.0.2.53\n}",
       warnings: [],
@@ -212,7 +214,7 @@ const CASES: Readonly<Record<string, readonly LintCase[]>> = {
       ],
     },
     {
-      title: "fallthrough of which one zone is served",
+      title: "fallthrough with one served zone",
       corefile: ". {\n kubernetes cluster.local 10.0.0.0/8 {\n  fallthrough in-addr.arpa ip6.arpa\n }\n}",
       warnings: [],
     },
@@ -231,7 +233,7 @@ const CASES: Readonly<Record<string, readonly LintCase[]>> = {
       ],
     },
     {
-      title: "next with nothing to go on to",
+      title: "next without a later forward",
       corefile: ". {\n forward . 192.0.2.53 {\n  next NXDOMAIN\n }\n}",
       warnings: [
         "LINT_OPTION_WITHOUT_EFFECT Corefile:3:3: warning: 'next' has no effect: no other 'forward' follows",
@@ -285,18 +287,18 @@ const CASES: Readonly<Record<string, readonly LintCase[]>> = {
       title: "there is no cluster in the block",
       corefile: ". {\n autopath @kubernetes\n}\ncluster.local {\n kubernetes\n}",
       warnings: [
-        "LINT_CLUSTER_MISSING Corefile:2:11: warning: 'autopath' finds no 'kubernetes' in its server block: it does nothing",
+        "LINT_CLUSTER_MISSING Corefile:2:11: warning: 'autopath' has no 'kubernetes' in its server block: it does nothing",
       ],
     },
     {
-      title: "pods are not known",
+      title: "kubernetes without pods verified",
       corefile: ". {\n autopath example.org @kubernetes\n kubernetes cluster.local {\n  pods insecure\n }\n}",
       warnings: [
         "LINT_CLUSTER_MISSING Corefile:2:23: warning: 'autopath' does nothing: without 'pods verified', 'kubernetes' does not know which pod sends a query",
       ],
     },
     {
-      title: "all is there",
+      title: "with all prerequisites",
       corefile:
         ". {\n autopath @kubernetes\n k8s_external example.org\n kubernetes cluster.local {\n  pods verified\n }\n}",
       warnings: [],
@@ -364,7 +366,7 @@ for (const { code } of lintRules) {
   describe(code, () => {
     for (const { title, corefile, warnings } of CASES[code] ?? [])
       it(title, () => assert.deepEqual(warningsOf(corefile), warnings));
-    it("has a case that warns, and one that does not", () => {
+    it("has a case with a warning, and one without", () => {
       const outcomes = new Set((CASES[code] ?? []).map(({ warnings }) => warnings.length > 0));
       assert.equal(outcomes.size, 2);
     });
@@ -379,7 +381,7 @@ describe("lint", () => {
     );
   });
 
-  it("is content with the Corefile that most clusters run", () => {
+  it("accepts the Corefile of most clusters", () => {
     const corefile = `.:53 {
       log
       kubernetes cluster.local in-addr.arpa ip6.arpa {
@@ -396,14 +398,14 @@ describe("lint", () => {
     assert.deepEqual(warningsOf(corefile), []);
   });
 
-  it("is content with that of a node-local cache", () => {
+  it("accepts the Corefile of a node-local cache", () => {
     const block = (zone: string, upstream: string) =>
       `${zone}:53 {\n cache 30\n bind 169.254.20.10 10.96.0.10\n loop\n forward . ${upstream} {\n force_tcp\n }\n}\n`;
     const zones = ["cluster.local", "in-addr.arpa", "ip6.arpa"].map((zone) => block(zone, "10.96.7.7"));
     assert.deepEqual(warningsOf(zones.join("") + block(".", "/etc/resolv.conf")), []);
   });
 
-  it("is content with that of k3s, where hosts is written behind kubernetes", () => {
+  it("accepts the Corefile of k3s, with hosts after kubernetes", () => {
     const corefile = `.:53 {
       kubernetes cluster.local in-addr.arpa ip6.arpa {
         pods insecure
@@ -419,5 +421,25 @@ describe("lint", () => {
       loop
     }`;
     assert.deepEqual(warningsOf(corefile), []);
+  });
+});
+
+describe("an added plugin that declares the zones it answers for", () => {
+  const corefile = ". {\n greet example.org\n file db example.org\n whoami\n}";
+
+  it("makes the plugins after it unreachable, as built-in ones do", () => {
+    const greet = { name: "greet", claims: ({ args }: Directive) => ({ zones: args }) };
+    assert.deepEqual(warningsOf(corefile, [greet]), [
+      "LINT_UNREACHABLE Corefile:3:2: warning: 'file' is never reached: 'greet' (Corefile:2:2) answers every query that gets this far",
+    ]);
+  });
+
+  it("lets names go on by its own fallthrough, and by declaring nothing", () => {
+    const greet = {
+      name: "greet",
+      claims: ({ args }: Directive) => ({ zones: args, passesOn: [Name.root] }),
+    };
+    assert.deepEqual(warningsOf(corefile, [greet]), []);
+    assert.deepEqual(warningsOf(corefile, [{ name: "greet" }]), []);
   });
 });

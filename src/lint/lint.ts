@@ -1,7 +1,7 @@
-/** All rules for what a Corefile says correctly, and hardly means. */
+/** All lint rules: configuration that is valid but probably a mistake. */
 import type { DiagnosticSink } from "../corefile/diagnostic.ts";
 import { aclAllowsNothing } from "./acl-allows-nothing.ts";
-import { backEnds } from "./back-ends.ts";
+import { backEnds, type KnownPlugins } from "./back-ends.ts";
 import { certificateMissing } from "./certificate-missing.ts";
 import { clusterMissing } from "./cluster-missing.ts";
 import { constantExpression } from "./constant-expression.ts";
@@ -55,15 +55,14 @@ export const lintRules: readonly LintRule[] = [
 export interface LintSubject {
   readonly globalOptions: LintInput["globalOptions"];
   readonly blocks: readonly LintBlock[];
-  /** Place of a directive in the chain, `Infinity` for one that does not exist. */
-  position(name: string): number;
+  readonly plugins: KnownPlugins;
   readonly machine: LintInput["machine"];
 }
 
-/** Each reports warnings alone: whatever they say, the Corefile runs. */
+/** Rules only report warnings: the Corefile runs in any case. */
 export function lintChecks(subject: LintSubject, report: DiagnosticSink): (() => void)[] {
   const { globalOptions, blocks, machine } = subject;
-  const chains = new Map(blocks.map((block) => [block, backEnds(block, subject)]));
+  const chains = new Map(blocks.map((block) => [block, backEnds(block, subject.plugins)]));
   const input: LintInput = {
     globalOptions,
     blocks,

@@ -1,4 +1,4 @@
-/** Which server block of a listener a name belongs to. */
+/** Finds the server block of a listener that takes a name. */
 import type { Name } from "../dns/name.ts";
 import type { LintBlock } from "./lint-block.ts";
 
@@ -20,7 +20,7 @@ export class Listeners {
     }
   }
 
-  /** The block with the longest zone for `name`, among those on `port` that `listens` says yes to. */
+  /** The block with the longest zone for `name`, among those on `port` for which `listens` is true. */
   route(
     port: number,
     name: Name,

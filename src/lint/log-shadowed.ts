@@ -3,7 +3,7 @@ import type { Directive } from "../corefile/tree.ts";
 import { Name } from "../dns/name.ts";
 import type { LintRule } from "./rule.ts";
 
-/** A `log` that decides about no query: the first one with a matching name does, whatever it logs. */
+/** Finds a `log` that never applies: the first `log` with a matching name decides, whatever it logs. */
 export const logShadowed: LintRule = {
   code: "LINT_LOG_SHADOWED",
   about: "an earlier 'log' decides about all queries of a later one",
@@ -31,7 +31,7 @@ export const logShadowed: LintRule = {
   },
 };
 
-/** The names of a directive; the last of several words is a format where it has a brace. */
+/** The names of a directive. The last of several words is a format if it contains a brace. */
 function scopesOf({ args }: Directive): readonly Name[] {
   const words = args.map(({ text }) => text);
   if (words.length > 1 && words.at(-1)?.includes("{")) words.pop();

@@ -1,12 +1,15 @@
 import type { Token } from "../corefile/tokens.ts";
 import type { Directive } from "../corefile/tree.ts";
-import { optionLines } from "./back-ends.ts";
+import { optionLines } from "../plugin/contract/zone-claims.ts";
 import type { LintRule } from "./rule.ts";
 
-/** A condition about a label that its server block never sets: each label is empty then, and the wrong block may take the query. */
+/**
+ * Finds conditions about a label that the server block never sets: the label is always empty, so the wrong block may take the
+ * query.
+ */
 export const metadataMissing: LintRule = {
   code: "LINT_METADATA_MISSING",
-  about: "an expression of a view or a template asks for a label that its server block never sets",
+  about: "an expression of a view or a template uses a label that its server block never sets",
 
   check({ blocks }, report) {
     for (const { directives } of blocks) {

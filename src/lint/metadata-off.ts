@@ -2,7 +2,7 @@ import type { Token } from "../corefile/tokens.ts";
 import type { Directive } from "../corefile/tree.ts";
 import type { LintRule } from "./rule.ts";
 
-/** What reads or makes metadata, in a block whose queries have none. */
+/** Finds plugins that read or make metadata in a block without `metadata`. */
 export const metadataOff: LintRule = {
   code: "LINT_METADATA_OFF",
   about: "an option needs the plugin 'metadata', which the server block does not have",
@@ -32,7 +32,7 @@ function wordsOfMetadata(directive: Directive): readonly Token[] {
   return rules.flatMap((words) => labelWord(words) ?? []);
 }
 
-/** The word `metadata` of `[continue|stop] name regex FROM TO metadata {plugin/label}`, where TO has a label in it. */
+/** The word `metadata` of `[continue|stop] name regex FROM TO metadata {plugin/label}`, if TO has a label in it. */
 function labelWord(words: readonly Token[]): Token | undefined {
   const hasMode = ["continue", "stop"].includes(words[0]?.text ?? "");
   const [field, kind, , to, word] = hasMode ? words.slice(1) : words;

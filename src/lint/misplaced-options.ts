@@ -2,7 +2,7 @@ import { formatPlace } from "../corefile/diagnostic.ts";
 import type { Directive } from "../corefile/tree.ts";
 import { placeOf } from "./unknown-words.ts";
 
-/** A server block, with the options that each of its directives knows. */
+/** A server block, with the known options of each of its directives. */
 export interface BlockWithOptions {
   readonly directives: readonly Directive[];
   readonly plugins: readonly {
@@ -13,7 +13,7 @@ export interface BlockWithOptions {
   }[];
 }
 
-/** What to say of directives that are options of a directive before them, by their place. */
+/** Notes on directives that are options of an earlier directive, by place. */
 export function misplacedOptionNotes(blocks: readonly BlockWithOptions[]): Map<string, string> {
   const notes = new Map<string, string>();
   for (const { directives, plugins } of blocks) {

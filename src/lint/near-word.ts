@@ -1,4 +1,4 @@
-/** A word that is hardly the one that was meant, with what there is to say of that one. */
+/** A suspected misspelling, with a note on the word that was probably meant. */
 export interface NearWord {
   readonly word: string;
   readonly note: string;

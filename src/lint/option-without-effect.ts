@@ -1,10 +1,11 @@
 import type { DiagnosticSink } from "../corefile/diagnostic.ts";
 import { normaliseZone } from "../corefile/server-key.ts";
 import { Name } from "../dns/name.ts";
-import { areRelated, type BackEnd, optionLines } from "./back-ends.ts";
+import { optionLines } from "../plugin/contract/zone-claims.ts";
+import { areRelated, type BackEnd } from "./back-ends.ts";
 import type { LintRule } from "./rule.ts";
 
-/** Options that change nothing where they stand. */
+/** Finds options that have no effect in their place. */
 export const optionWithoutEffect: LintRule = {
   code: "LINT_OPTION_WITHOUT_EFFECT",
   about: "an option changes nothing",
@@ -37,7 +38,7 @@ function checkForward(backEnd: BackEnd, behind: readonly BackEnd[], report: Diag
   }
 }
 
-/** Options of TLS where every upstream gets plain DNS: somebody believes that queries are encrypted. */
+/** Finds TLS options of upstreams that get plain DNS: the author believes that queries are encrypted. */
 function checkEncryption({ directive }: BackEnd, report: DiagnosticSink): void {
   const upstreams = directive.args.slice(1).map(({ text }) => text);
   if (upstreams.length === 0 || upstreams.some((text) => /^(?!dns:)\w+:\/\//i.test(text))) return;
@@ -52,7 +53,7 @@ function checkEncryption({ directive }: BackEnd, report: DiagnosticSink): void {
   }
 }
 
-/** An option that names zones, none of which has a name in common with those of the plugin. */
+/** Finds an option that names zones, none of which overlaps with the zones of the plugin. */
 function checkZones({ name, directive, claims }: BackEnd, option: string, report: DiagnosticSink): void {
   for (const line of optionLines(directive, option)) {
     const zones = line.args.flatMap(({ text }) => normaliseZone(text)).map((zone) => Name.parse(zone));

@@ -1,4 +1,4 @@
-/** Directives and options that CoreDNS once had: whoever uses one is told what took its place. */
+/** Directives and options that CoreDNS has removed, with a note on what replaced each. */
 import type { Corefile, Directive } from "../corefile/tree.ts";
 import { nearestWord } from "../lib/text/nearest-word.ts";
 import { externalPlugins } from "./external-plugins.ts";
@@ -8,7 +8,7 @@ import { placeOf } from "./unknown-words.ts";
 const KUBERNETES_TRANSFER = "zone transfers now have their own directive: 'transfer' in the server block";
 const UPSTREAM = "'upstream' was removed: external names are always resolved through this server";
 
-/** What to do instead, by name. */
+/** Replacements by directive. */
 export const removedDirectives: ReadonlyMap<string, string> = new Map([
   ["upstream", UPSTREAM],
   ["reverse", "'reverse' was removed: use 'template', which builds answers from patterns"],
@@ -35,7 +35,7 @@ export const removedOptions: ReadonlyMap<string, ReadonlyMap<string, string>> = 
   ],
 ]);
 
-/** What to say of each word that has a replacement, by its place. */
+/** The notes on removed words, by place. */
 export function replacementNotes({ blocks }: Corefile): Map<string, string> {
   const notes = new Map<string, string>();
   for (const { directives } of blocks) {
@@ -54,7 +54,7 @@ function note({ name }: Directive, words: ReadonlyMap<string, string>, notes: Ma
   if (replacement !== undefined) notes.set(placeOf(name.span), replacement);
 }
 
-/** By place: words that look like one that was removed, or that never was here. */
+/** Words that resemble removed or external ones, by place. */
 export function nearReplacements({ blocks }: Corefile): Map<string, NearWord> {
   const directivesToo = new Map([...removedDirectives, ...externalPlugins]);
   const near = new Map<string, NearWord>();

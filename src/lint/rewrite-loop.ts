@@ -4,7 +4,7 @@ import type { Directive } from "../corefile/tree.ts";
 import type { LintBlock } from "./lint-block.ts";
 import type { LintRule } from "./rule.ts";
 
-/** `rewrite name` rules that give a name back what another one, or they themselves, have just taken away. */
+/** Finds `rewrite name` rules that restore a name that another rule, or the same one, has just changed. */
 export const rewriteLoop: LintRule = {
   code: "LINT_REWRITE_LOOP",
   about: "rules that rewrite names lead back to where they began",
@@ -26,7 +26,7 @@ export const rewriteLoop: LintRule = {
   },
 };
 
-/** Each rule is tried against all behind it. */
+/** Every rule is checked against all later rules. */
 const MAX_RULES = 500;
 
 interface NameChange {
@@ -37,7 +37,7 @@ interface NameChange {
   readonly to: string;
 }
 
-/** The rule that brings a name back which the rule at `index` changes, if there is one. */
+/** The rule that restores the name changed by the rule at `index`, if there is one. */
 function leadsBack(rules: readonly NameChange[], index: number): NameChange | undefined {
   const first = rules[index];
   if (first === undefined) return undefined;
@@ -64,7 +64,7 @@ function nameRules({ directives }: LintBlock): NameChange[] {
   return directives.filter(({ name }) => name.text === "rewrite").flatMap(readRule);
 }
 
-/** Rules that replace a whole name or a suffix; what others do depends on the name. */
+/** Rules that replace a whole name or a suffix. The effect of others depends on the name. */
 function readRule(directive: Directive): NameChange[] {
   const words = [
     ...directive.args,

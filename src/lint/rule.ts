@@ -1,4 +1,4 @@
-/** What a rule of `lint` is: a pure look at server blocks that finds what runs, but is hardly meant. */
+/** A lint rule: a pure function over server blocks that reports valid but suspicious configuration. */
 import type { DiagnosticSink } from "../corefile/diagnostic.ts";
 import type { Directive } from "../corefile/tree.ts";
 import type { Machine } from "../plugin/contract/site.ts";
@@ -7,15 +7,15 @@ import type { LintBlock } from "./lint-block.ts";
 import type { Listeners } from "./listeners.ts";
 
 export interface LintRule {
-  /** Of its warnings, with the prefix `LINT_`; never given another meaning. */
+  /** The code of its warnings, with the prefix `LINT_`; it never changes its meaning. */
   readonly code: string;
-  /** What it finds, in a few words for lists. */
+  /** What the rule finds, in a few words for lists. */
   readonly about: string;
   check(input: LintInput, report: DiagnosticSink): void;
 }
 
 export interface LintInput {
-  /** As they are written, faulty ones too. */
+  /** As written, including invalid ones. */
   readonly globalOptions: readonly Directive[];
   readonly blocks: readonly LintBlock[];
   /** The back ends of a block, in the order in which queries reach them. */

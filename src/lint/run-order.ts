@@ -2,8 +2,8 @@ import { type BackEnd, mention, stops } from "./back-ends.ts";
 import type { LintRule } from "./rule.ts";
 
 /**
- * Two back ends for one zone, of which the one that is written first runs last. It only matters where the one written first would
- * have let names go on to the other.
+ * Finds two back ends for one zone that run in another order than written. Matters only if the one written first would have passed
+ * names on to the other.
  */
 export const runOrder: LintRule = {
   code: "LINT_RUN_ORDER",

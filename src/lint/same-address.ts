@@ -4,7 +4,7 @@ import { canonicalHost } from "../lib/net/listen-address.ts";
 import { hasView } from "./listeners.ts";
 import type { LintRule } from "./rule.ts";
 
-/** One zone twice at one address, which two blocks spell differently: what is spelled alike is an error already. */
+/** Finds a zone that two blocks serve at one address in different spellings. The same spelling is an error already. */
 export const sameAddress: LintRule = {
   code: "LINT_SAME_ADDRESS",
   about: "server blocks serve one zone at the same address, spelled differently",

@@ -1,11 +1,11 @@
 import type { Directive } from "../corefile/tree.ts";
 import { formatIpAddress, parseIpAddress } from "../lib/net/ip-address.ts";
-import { optionLines } from "./back-ends.ts";
+import { optionLines } from "../plugin/contract/zone-claims.ts";
 import type { LintRule } from "./rule.ts";
 
 /**
- * `dns64` and `siit` with one prefix: an address in it may be that of an IPv4 host behind a NAT64, or of an IPv6 host that has an IPv4 address.
- * The well-known prefix is for the former (RFC 6052 section 3.2).
+ * Finds `dns64` and `siit` with the same prefix: an address in it may be that of an IPv4 host behind a NAT64, or of an IPv6 host
+ * that has an IPv4 address. The well-known prefix is for the former (RFC 6052 section 3.2).
  */
 export const samePrefix: LintRule = {
   code: "LINT_SAME_PREFIX",
@@ -30,7 +30,7 @@ export const samePrefix: LintRule = {
 /** RFC 6052 section 2.1. */
 const WELL_KNOWN = "64:ff9b::/96";
 
-/** In one spelling; undefined for a word that is none. */
+/** In one spelling; `undefined` for an invalid word. */
 function prefixOf(directive: Directive, option: string): string | undefined {
   const word = optionLines(directive, option).at(-1)?.args[0]?.text ?? directive.args[0]?.text ?? WELL_KNOWN;
   const [address = "", length] = word.split("/");

@@ -3,7 +3,7 @@ import type { LintBlock } from "./lint-block.ts";
 import { hasView } from "./listeners.ts";
 import type { LintRule } from "./rule.ts";
 
-/** A zone of a plugin that another server block takes for itself. */
+/** Finds a zone of a plugin that another server block claims. */
 export const shadowedZone: LintRule = {
   code: "LINT_ZONE_SHADOWED",
   about: "a zone of a plugin belongs to another server block on the same port",

@@ -2,11 +2,11 @@ import { formatPlace } from "../corefile/diagnostic.ts";
 import { normaliseZone } from "../corefile/server-key.ts";
 import type { Directive } from "../corefile/tree.ts";
 import { Name } from "../dns/name.ts";
-import { optionLines } from "./back-ends.ts";
+import { optionLines } from "../plugin/contract/zone-claims.ts";
 import type { LintBlock } from "./lint-block.ts";
 import type { LintRule } from "./rule.ts";
 
-/** A template that never answers: for the template in front of it, or for a regular expression that fits no name. */
+/** Finds a template that never answers: because of an earlier template, or a regular expression that matches no name. */
 export const templateUnmatched: LintRule = {
   code: "LINT_TEMPLATE_UNMATCHED",
   about: "a template can never match",
@@ -43,7 +43,7 @@ export const templateUnmatched: LintRule = {
   },
 };
 
-/** Whether no query for `template` gets past `other`, which stands in front of it. */
+/** Whether no query for `template` passes `other`, which comes earlier. */
 function stops(other: Directive, template: Directive, block: LintBlock): boolean {
   const [[otherClass, otherType], [ownClass, ownType]] = [other, template].map(({ args }) =>
     args.map(({ text }) => text),
@@ -62,7 +62,7 @@ function zonesOf({ args }: Directive, block: LintBlock): readonly Name[] {
   return words.flatMap(({ text }) => normaliseZone(text)).map((zone) => Name.parse(zone));
 }
 
-/** Only what is certain: an expression with alternatives or flags is left alone. */
+/** Only certain cases: expressions with alternatives or flags are skipped. */
 function whyNever(pattern: string): { readonly text: string; readonly expected: string } | undefined {
   if (pattern.includes("|") || pattern.includes("(?i")) return undefined;
   if (/(?:^|[^\\])[A-Za-z0-9]\$$/.test(pattern))
@@ -75,5 +75,5 @@ function whyNever(pattern: string): { readonly text: string; readonly expected: 
     .replaceAll(/\(\?P?<[^>]*>/g, "")
     .replaceAll(/\[[^\]]*\]/g, "");
   if (!/[A-Z](?![?*{])/.test(literal)) return undefined;
-  return { text: "names are compared in lower case", expected: "lower case letters" };
+  return { text: "names are compared in lower case", expected: "lower-case letters" };
 }

@@ -1,7 +1,7 @@
 import { type BackEnd, mention, stops } from "./back-ends.ts";
 import type { LintRule } from "./rule.ts";
 
-/** A back end behind one that answers everything and lets nothing go. */
+/** Finds a back end after one that answers every query and passes none on. */
 export const unreachable: LintRule = {
   code: "LINT_UNREACHABLE",
   about: "a plugin comes after one that answers every query",
@@ -12,7 +12,7 @@ export const unreachable: LintRule = {
       for (const hidden of chain) {
         const barrier = barrierBefore(hidden, chain);
         if (barrier === undefined || barrier.hasFallthrough) continue;
-        // Of several that answer alike only the last one counts, which they say themselves.
+        // Of several similar plugins only the last counts; they report that themselves.
         if (barrier.name === hidden.name && barrier.name !== "forward") continue;
         const notes =
           barrier.written > hidden.written && barrier.name !== hidden.name
@@ -31,7 +31,7 @@ export const unreachable: LintRule = {
   },
 };
 
-/** What keeps every query from `hidden`; `undefined` when some may come through. */
+/** The plugin that keeps every query from `hidden`; `undefined` if some may pass. */
 export function barrierBefore(hidden: BackEnd, chain: readonly BackEnd[]): BackEnd | undefined {
   const before = chain.slice(0, chain.indexOf(hidden));
   let barrier: BackEnd | undefined;
@@ -45,6 +45,6 @@ export function barrierBefore(hidden: BackEnd, chain: readonly BackEnd[]): BackE
 
 function remedy(hidden: BackEnd, barrier: BackEnd): string {
   return hidden.name === barrier.name
-    ? "the narrower zone first: the first line that fits a name takes it"
+    ? "the narrower zone first: the first line that matches a name takes it"
     : `only one of the two, or a separate zone for '${hidden.name}'`;
 }

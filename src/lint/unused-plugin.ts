@@ -1,6 +1,6 @@
 import type { LintRule } from "./rule.ts";
 
-/** Plugins that the global options add, and that stand in no server block: they are not even loaded. */
+/** Finds plugins that the global options add but no server block uses. They are not even loaded. */
 export const unusedPlugin: LintRule = {
   code: "LINT_PLUGIN_UNUSED",
   about: "an added plugin is used in no server block",
@@ -10,7 +10,7 @@ export const unusedPlugin: LintRule = {
     const reported = new Set<string>();
     for (const { name: option, args, block } of globalOptions) {
       const [name, module] = args;
-      // What is said wrongly has an error of its own.
+      // Invalid options have their own error.
       if (option.text !== "plugin" || block !== undefined || args.length % 2 > 0) continue;
       if (name === undefined || module === undefined) continue;
       if (used.has(name.text) || reported.has(name.text)) continue;

@@ -2,7 +2,7 @@ import { parseHostPort } from "../plugin/config/values.ts";
 import { canonicalAddress } from "./canonical-address.ts";
 import type { LintRule } from "./rule.ts";
 
-/** One upstream that stands twice in a `forward`: it is asked as often as the others. */
+/** Finds an upstream that is listed twice in one `forward`. It still gets only one share of the queries. */
 export const upstreamTwice: LintRule = {
   code: "LINT_UPSTREAM_TWICE",
   about: "a forward names one upstream twice",
@@ -13,7 +13,7 @@ export const upstreamTwice: LintRule = {
         if (name.text !== "forward") continue;
         const seen = new Set<string>();
         for (const { text, span } of args.slice(1)) {
-          // A variable that is not set is an error of its own.
+          // An unset variable has its own error.
           if (text === "") continue;
           const place = placeOf(text);
           if (seen.has(place))
@@ -29,7 +29,7 @@ export const upstreamTwice: LintRule = {
   },
 };
 
-/** One text for all spellings of an upstream; files and hosts are as they are written. */
+/** A text that is equal for all spellings of an upstream. Files and hosts stay as written. */
 function placeOf(text: string): string {
   const [, scheme = "dns", rest = text] = /^([a-z]+):\/\/(.*)$/i.exec(text) ?? [];
   const place = parseHostPort(rest, ["tls", "quic"].includes(scheme.toLowerCase()) ? 853 : 53);

@@ -1,11 +1,11 @@
 import { formatPlace } from "../corefile/diagnostic.ts";
-import { optionLines } from "./back-ends.ts";
+import { optionLines } from "../plugin/contract/zone-claims.ts";
 import { constantOf } from "./constant-expression.ts";
 import type { LintBlock } from "./lint-block.ts";
 import { hasView } from "./listeners.ts";
 import type { LintRule } from "./rule.ts";
 
-/** A server block with a view that an earlier block leaves nothing for. */
+/** Finds a server block with a view that gets no queries because an earlier block takes them all. */
 export const viewShadowed: LintRule = {
   code: "LINT_VIEW_SHADOWED",
   about: "a server block takes all queries that the view of a later one could take",
@@ -15,7 +15,7 @@ export const viewShadowed: LintRule = {
       const [view] = block.directives.filter(({ name }) => name.text === "view");
       const shadow = blocks.slice(0, index).find((other) => takesAllOf(other, block));
       if (shadow === undefined) continue;
-      // Two blocks without a view cannot share a key: that is an error of its own.
+      // Two blocks without a view cannot share a key; that is an error already.
       if (view === undefined && !hasView(shadow)) continue;
       const place = shadow.keys[0]?.span;
       const own = view?.name.span ?? block.keys[0]?.span;
@@ -30,7 +30,7 @@ export const viewShadowed: LintRule = {
   },
 };
 
-/** Whether every query that could reach `block` is taken by `other`, which stands in front. */
+/** Whether `other`, which comes earlier, takes every query that could reach `block`. */
 function takesAllOf(other: LintBlock, block: LintBlock): boolean {
   if (!listensAlike(other, block)) return false;
   const covers = block.keys.every((key) =>
@@ -42,7 +42,7 @@ function takesAllOf(other: LintBlock, block: LintBlock): boolean {
   const conditions = conditionsOf(other);
   if (conditions.every((text) => constantOf(text) === true)) return true;
   const own = new Set(conditionsOf(block));
-  // Whoever passes all of its own conditions passes those of the other block, where they are among them.
+  // If its conditions include all conditions of the other block, every query that it accepts is taken there.
   return hasView(block) && conditions.every((text) => own.has(text));
 }
 

@@ -5,7 +5,7 @@ import type { Token } from "../corefile/tokens.ts";
 import type { Directive } from "../corefile/tree.ts";
 import type { LintRule } from "./rule.ts";
 
-/** Durations, options and files where a directive takes zones: they are zones then, of which nobody asks. */
+/** Finds durations, options and files in the place of zones: they are read as zones that no client queries. */
 export const zoneNotMeant: LintRule = {
   code: "LINT_ZONE_NOT_MEANT",
   about: "a duration, an option or a file is taken for a zone",
@@ -54,7 +54,7 @@ const SECONDS: ReadonlyMap<string, number> = new Map([
   ["d", 86_400],
 ]);
 
-/** By directive: what to write instead, `undefined` for a word that is a zone. */
+/** By directive: the correct form, `undefined` for a word that is a zone. */
 const MEANT: ReadonlyMap<string, (word: string) => string | undefined> = new Map([
   ["cache", meantForCache],
   ["log", meantForLog],

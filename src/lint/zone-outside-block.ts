@@ -2,7 +2,7 @@ import type { Token } from "../corefile/tokens.ts";
 import { areRelated, type Claim } from "./back-ends.ts";
 import type { LintRule } from "./rule.ts";
 
-/** Zones of a plugin that lie elsewhere than those of its server block. */
+/** Finds zones of a plugin that lie outside of the zones of its server block. */
 export const zoneOutsideBlock: LintRule = {
   code: "LINT_ZONE_OUTSIDE_BLOCK",
   about: "a plugin is for zones that its server block does not have",
@@ -10,7 +10,7 @@ export const zoneOutsideBlock: LintRule = {
   check(input, report) {
     for (const block of input.blocks) {
       const chain = input.backEnds(block);
-      // It may stand there for its cluster alone, whose services are answered for under other names.
+      // The plugin may be there only for its cluster, whose services are answered under other names.
       const servesOthers = chain.some(({ name }) => name === "k8s_external");
       if (block.zones.length === 0) continue;
       const own = `${block.zones.slice(0, 3).join(" ")}${block.zones.length > 3 ? " ..." : ""}`;
@@ -32,7 +32,7 @@ export const zoneOutsideBlock: LintRule = {
   },
 };
 
-/** A network may be several zones, of which some are the block's. */
+/** A network may be several zones, some of which are the block's. */
 function isPartlyInside(token: Token, claims: readonly Claim[], outside: readonly Claim[]): boolean {
   return claims.some((claim) => claim.token === token && !outside.includes(claim));
 }

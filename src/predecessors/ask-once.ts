@@ -3,14 +3,14 @@ import { decodeMessage, type Message } from "../dns/message.ts";
 import { WireError } from "../dns/wire-reader.ts";
 import type { Clock } from "../lib/time/clock.ts";
 
-/** Sends one datagram and waits for the answer to it, without asking again. */
+/** Sends one datagram and waits for its answer, without retries. */
 export type AskOnce = (
   server: { readonly host: string; readonly port: number },
   query: Uint8Array,
   milliseconds: number,
 ) => Promise<Message>;
 
-/** @returns a function that rejects where there is no answer in time, or the system says so */
+/** @returns a function that rejects if no answer arrives in time, or if the system reports an error */
 export function askOnceWith(clock: Clock): AskOnce {
   return ({ host, port }, query, milliseconds) =>
     new Promise((resolve, reject) => {
@@ -27,7 +27,7 @@ export function askOnceWith(clock: Clock): AskOnce {
       const timer = clock.after(milliseconds, () =>
         fail(new Error(`no answer from ${host}:${port} within ${milliseconds} ms`)),
       );
-      // For as long as the socket lives: nobody else hears of it.
+      // Stays for the life of the socket: no other listener handles its errors.
       socket.on("error", fail);
       socket.on("message", (octets) => {
         if (octets[0] !== query[0] || octets[1] !== query[1]) return;
@@ -40,7 +40,7 @@ export function askOnceWith(clock: Clock): AskOnce {
           }
         });
       });
-      // A name may be looked up for longer than there is time.
+      // The lookup of a name may take longer than the timeout.
       socket.connect(port, host, (error?: Error) => {
         if (isOver) return;
         if (error !== undefined) fail(error);

@@ -1,4 +1,4 @@
-/** The API of the cluster for commands that are no server: they find it as kubectl and pods do. */
+/** Access to the cluster's API for commands that are not a server. They find it as kubectl and pods do. */
 
 import {
   type ClusterAccess,
@@ -20,14 +20,14 @@ import type { Clock } from "../lib/time/clock.ts";
 export interface ClusterClientOptions {
   /** Path of a kubeconfig; empty for none. */
   readonly kubeconfig: string;
-  /** URL of the API server, in place of that of the kubeconfig; empty for none. */
+  /** URL of the API server, replacing that of the kubeconfig; empty for none. */
   readonly server: string;
   readonly clock: Clock;
   readonly environment: Readonly<Record<string, string | undefined>>;
 }
 
 /**
- * Where the API is: what the options say, else the cluster around this pod.
+ * Finds the API: as the options say, else the cluster of this pod.
  * @throws ClusterAccessError
  */
 export async function findCluster(options: Omit<ClusterClientOptions, "clock">): Promise<ClusterAccess> {
@@ -47,7 +47,7 @@ export async function findCluster(options: Omit<ClusterClientOptions, "clock">):
     return inClusterAccess(environment);
   } catch (error) {
     if (!(error instanceof ClusterAccessError)) throw error;
-    // Commands name a cluster by flags, and not by options of a Corefile.
+    // Commands select a cluster by flags, not by options of a Corefile.
     throw new ClusterAccessError(
       error.origin,
       error.reason.replace(/;.*/s, "; name a cluster with a flag: see -help"),

@@ -1,4 +1,4 @@
-/** What fills a store for commands that are no server: the API of a cluster, or a folder of manifests. */
+/** Fills a store for commands that are not a server, from the cluster's API or from a folder of manifests. */
 import { ApiSource } from "../kubernetes/api/api-source.ts";
 import { formatManifestProblem } from "../kubernetes/manifests/manifest-problem.ts";
 import { ManifestSource } from "../kubernetes/manifests/manifest-source.ts";
@@ -12,7 +12,7 @@ import type { Random } from "../plugin/contract/site.ts";
 import { type ClusterClientOptions, findCluster } from "./cluster-client.ts";
 
 export interface ClusterSourceOptions extends Omit<ClusterClientOptions, "clock"> {
-  /** Files and folders, absolute; none for the API. */
+  /** Absolute paths of files and folders; empty to use the API. */
   readonly manifests: readonly string[];
   readonly store: ClusterStore;
   readonly clock: Clock;
@@ -25,7 +25,7 @@ export interface PredecessorCluster {
   stop(): Promise<void>;
 }
 
-/** @throws ClusterAccessError where the options lead to no cluster */
+/** @throws ClusterAccessError if the options lead to no cluster */
 export async function makeClusterSource(options: ClusterSourceOptions): Promise<PredecessorCluster> {
   const { manifests, store, clock, log, random, environment } = options;
   const reduce = { shared: new SharedValues() };
@@ -36,7 +36,7 @@ export async function makeClusterSource(options: ClusterSourceOptions): Promise<
       clock,
       reduce,
       onProblem: (problem) => log.warning(`manifests: ${formatManifestProblem(problem)}`),
-      onMended: (path) => log.info(`manifests: ${path}: no longer at fault`),
+      onMended: (path) => log.info(`manifests: ${path}: readable again`),
     });
     return { start: () => source.start(), stop: async () => source.stop() };
   }

@@ -1,4 +1,4 @@
-/** The ordinary server under a Corefile that a command makes, with plugins of the command's own. */
+/** Runs the ordinary server with a generated Corefile and with plugins of the command's own. */
 import { nodeHost } from "../corefile/node-host.ts";
 import type { ProcessLog } from "../lib/logging/log.ts";
 import type { MetricsRegistry } from "../lib/metrics/metrics.ts";
@@ -12,11 +12,11 @@ import { builtInPlugins, importBuiltIn, PluginRegistry } from "../server/configu
 import { EmbeddedServer } from "../server/embedded-server.ts";
 
 export interface CorefileServerOptions {
-  /** What messages call the Corefile. */
+  /** Name of the Corefile in messages. */
   readonly name: string;
-  /** Stand in front of all others, in this order. */
+  /** Run before all others, in this order. */
   readonly plugins: readonly PluginDefinition<unknown>[];
-  /** Those that stand directly in front of others, in this order. */
+  /** Plugins that run directly before the named one, in this order. */
   readonly inFrontOf?: Readonly<Record<string, readonly PluginDefinition<unknown>[]>>;
   readonly clock: Clock;
   readonly random: Random;
@@ -39,8 +39,8 @@ export class CorefileServer {
   }
 
   /**
-   * Starts with this Corefile, or puts it into force: no query is lost. The same once more does nothing.
-   * @throws what is wrong with it, in words; what is in force stays
+   * Starts with this Corefile, or reloads it without losing a query. An unchanged Corefile does nothing.
+   * @throws the error in words; the running configuration stays in force
    */
   async serve(corefile: string): Promise<void> {
     if (corefile === this.#corefile) return;

@@ -1,4 +1,4 @@
-/** A few pages over HTTP, for commands that have nothing else to say over it. */
+/** Serves a few pages over HTTP, for commands without another HTTP interface. */
 
 import { once } from "node:events";
 import { createServer, type Server } from "node:http";
@@ -8,11 +8,11 @@ import { messageOf } from "../lib/text/message-of.ts";
 export interface Page {
   readonly status: number;
   readonly body: string;
-  /** `text/plain; charset=utf-8` without it. */
+  /** Default: `text/plain; charset=utf-8`. */
   readonly contentType?: string;
 }
 
-/** @param path without query; `undefined` for a path that there is not */
+/** @param path without query; returns `undefined` for an unknown path */
 export type PageFinder = (path: string) => Page | undefined | Promise<Page | undefined>;
 
 export class HttpPages {
@@ -26,7 +26,7 @@ export class HttpPages {
   /**
    * @param host empty, `0.0.0.0` and `::` all mean every address of both families
    * @returns the port in use
-   * @throws where nobody may listen there
+   * @throws if the address cannot be used
    */
   async listen(host: string, port: number): Promise<number> {
     const server = createServer((request, response) => {
@@ -36,7 +36,7 @@ export class HttpPages {
         response.end(body);
       });
     });
-    // Without a host, Node takes both families, or IPv4 alone on a machine without IPv6.
+    // Without a host, Node listens on both families, or only on IPv4 on a machine without IPv6.
     server.listen({ port, ...(!isWildcardHost(host) && { host }) });
     await once(server, "listening");
     this.#server = server;

@@ -1,4 +1,4 @@
-/** Servers as configurations of old programs name them, as `forward` takes them. */
+/** Converts server addresses from the configurations of old programs to the form of `forward`. */
 
 import { lookup } from "node:dns/promises";
 import { encodeMessage, makeQuery } from "../dns/message.ts";
@@ -11,13 +11,13 @@ import { messageOf } from "../lib/text/message-of.ts";
 import type { Clock } from "../lib/time/clock.ts";
 import { askOnceWith } from "./ask-once.ts";
 
-/** The addresses of a host, best first. Rejects where there are none. */
+/** The addresses of a host, best first. Rejects if the host has no address. */
 export type HostResolver = (host: string) => Promise<readonly string[]>;
 
 export const systemResolver: HostResolver = async (host) =>
   (await lookup(host, { all: true })).map(({ address }) => address);
 
-/** `ip`, `ip:port` or `[ip6]:port` with the address apart; `undefined` for anything else. */
+/** Splits `ip`, `ip:port` or `[ip6]:port`; `undefined` for any other text. */
 export function splitServer(text: string): { readonly address: string; readonly port: string } | undefined {
   if (parseIpAddress(text) !== undefined) return { address: text, port: "" };
   const [, bracketed, plain, port = ""] = /^(?:\[([^\]]+)\]|([^:]+))(?::(\d{1,5}))?$/.exec(text) ?? [];
@@ -27,7 +27,7 @@ export function splitServer(text: string): { readonly address: string; readonly 
 
 const MAX_PORT = 65_535;
 
-/** As `forward` takes it: `192.0.2.1`, `192.0.2.1:5353`, `2001:db8::1`, `[2001:db8::1]:5353`. */
+/** In the form of `forward`: `192.0.2.1`, `192.0.2.1:5353`, `2001:db8::1`, `[2001:db8::1]:5353`. */
 export function forwardAddress({
   address,
   port,
@@ -35,14 +35,14 @@ export function forwardAddress({
   readonly address: string;
   readonly port: string;
 }): string {
-  // dnsmasq and kube-dns take 0 for no port.
+  // dnsmasq and kube-dns read port 0 as no port.
   if (port === "" || Number(port) === 0) return address;
   return address.includes(":") ? `[${address}]:${port}` : `${address}:${port}`;
 }
 
 /**
- * All servers as addresses: names of hosts are looked up.
- * @param failed told of a name that has no address; it is left out
+ * All servers as addresses; host names are looked up.
+ * @param failed called for a name without an address; it is left out
  */
 export async function resolveServers(
   servers: readonly string[],
@@ -66,7 +66,7 @@ export async function resolveServers(
   return addresses;
 }
 
-/** Asks one server for the IPv4 addresses of a host. */
+/** Queries one server for the IPv4 addresses of a host. */
 export function resolverThrough(server: string, clock: Clock): HostResolver {
   const ask = askOnceWith(clock);
   return async (host) => {

@@ -1,18 +1,18 @@
-/** Whether QUIC can be had here, as far as that is known without loading anything. */
+/** Whether QUIC is available, as far as that is known without loading anything. */
 
-/** QUIC cannot be had; the message says why, and what to do about it. */
+/** QUIC is unavailable; the message has the reason and the remedy. */
 export class QuicUnavailable extends Error {
   override readonly name = "QuicUnavailable";
 }
 
-/** Older releases have faults that a stranger can use to end the process (CVE-2026-42764, CVE-2026-34183). */
+/** Older releases have faults that let an attacker end the process (CVE-2026-42764, CVE-2026-34183). */
 const OLDEST = [3, 5, 7];
-/** Releases before it have known faults as well (CVE-2026-54873, -75804, -42772, -35191), but no Node may have a later one yet. */
+/** Earlier releases have known faults as well (CVE-2026-54873, -75804, -42772, -35191), but Node may not have a later one yet. */
 const SOUND = [3, 5, 9];
 
 /**
- * @param openssl version of the OpenSSL inside Node, as `process.versions` has it
- * @returns what the operator should know about it; `undefined` where all is well
+ * @param openssl version of Node's OpenSSL, as in `process.versions`
+ * @returns a warning for the operator, if there is one
  * @throws QuicUnavailable
  */
 export function judgeOpenSsl(openssl: string | undefined): string | undefined {

@@ -1,11 +1,11 @@
 /**
- * QUIC as protocols on top of it see it: connections, and streams of octets on them (RFC 9000). OpenSSL's stands behind it
- * (`openssl/`); `node:quic` can, once official builds of Node have it.
+ * QUIC for the protocols on top of it: connections and their streams (RFC 9000). OpenSSL implements it (`openssl/`); `node:quic`
+ * can, once official builds of Node have it.
  */
 
 /** The other end of a connection. */
 export interface QuicPeer {
-  /** IP address as text; an IPv4 address is never shown as mapped. */
+  /** IP address as text; IPv4-mapped addresses appear as IPv4. */
   readonly address: string;
   readonly port: number;
 }
@@ -14,55 +14,55 @@ export interface QuicConnection {
   readonly peer: QuicPeer;
   /** False once either end has closed it. */
   readonly isOpen: boolean;
-  /** False while the handshake is under way. */
+  /** False during the handshake. */
   readonly isConnected: boolean;
-  /** Streams of the peer that are not over. */
+  /** Unfinished streams of the peer. */
   readonly openStreams: number;
-  /** @returns `undefined` where the peer allows no further stream now, or the connection is closed */
+  /** @returns `undefined` if the peer allows no further stream now, or the connection is closed */
   openStream(unidirectional: boolean, user: QuicStreamUser): QuicStream | undefined;
   /**
-   * Ends it at once.
+   * Closes it at once.
    * @param code of the application; RFC 9250 section 4.3 and RFC 9114 section 8.1 have some
-   * @param reason for who reads the other side's log
+   * @param reason for the log of the other side
    */
   close(code: number, reason?: string): void;
-  /** Ends it as soon as the peer has what was sent, or had time to take it. */
+  /** Closes it once the peer has acknowledged all data, or after a timeout. */
   finish(code: number): void;
 }
 
-/** Who speaks a protocol on a connection. Nothing is called from within a call into the connection, except from `close`. */
+/** The protocol on a connection. No method is called from within a call into the connection, except for `close`. */
 export interface QuicConnectionUser {
   /** The handshake is done. */
   connected(): void;
   /** The peer has opened a stream. */
   accepted(stream: QuicStream): QuicStreamUser;
-  /** The connection is over, with all its streams: those hear nothing more. */
+  /** The connection is over, with all its streams, which get no further events. */
   closed(reason: QuicClosed): void;
 }
 
 export interface QuicClosed {
-  /** Who ended it; nobody where it fell silent or broke. */
+  /** The side that ended it; or neither, if it timed out or failed. */
   readonly by: "us" | "peer" | "nobody";
-  /** Of the application; `undefined` where the transport closed it. */
+  /** Of the application; `undefined` if the transport closed it. */
   readonly code: number | undefined;
-  /** What the transport or the peer says, for people. */
+  /** The text of the transport or the peer, for people. */
   readonly text: string;
 }
 
 export interface QuicStream {
   readonly connection: QuicConnection;
   readonly id: number;
-  /** Octets go one way alone. */
+  /** Whether data flows in one direction only. */
   readonly isUnidirectional: boolean;
-  /** Takes octets to be sent. With the last of them the stream is over, whatever the peer still sends on it. */
+  /** Sends octets. After the last ones the stream is finished, whatever the peer still sends on it. */
   write(octets: Uint8Array, isLast: boolean): void;
-  /** Gives up sending, and reading. */
+  /** Stops sending and reading. */
   reset(code: number): void;
 }
 
 export interface QuicStreamUser {
-  /** @param octets lent until this returns; none where only the end has come */
+  /** @param octets lent until this returns; empty for the end alone */
   received(octets: Uint8Array, isLast: boolean): void;
-  /** The peer gave up sending, or wants to hear no more. */
+  /** The peer reset the stream, or stopped reading. */
   lost(): void;
 }

@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { codeOctets, RecordWriter, readCode, readRecords } from "./records.ts";
 
-test("records come out as they went in, and leave their writer empty", () => {
+test("records can be read as written, and leave their writer empty", () => {
   const writer = new RecordWriter();
   const large = new Uint8Array(50_000).fill(7);
   writer.add(1, 0xffff_ffff, 2, new Uint8Array(0));
@@ -18,5 +18,5 @@ test("records come out as they went in, and leave their writer empty", () => {
     [5, 6, 7, 0x107],
   ]);
   assert.ok(writer.isEmpty);
-  readRecords(writer.take(), () => assert.fail("there is none"));
+  readRecords(writer.take(), () => assert.fail("unexpected record"));
 });

@@ -1,6 +1,6 @@
 /**
- * What passes between a thread that speaks QUIC and the one that it works for: many records in one message, so that a batch of
- * queries costs one wake-up.
+ * Messages between a QUIC thread and the thread that it works for: many records in one message, so that a batch of queries causes
+ * one wake-up.
  */
 
 const HEAD = 16;
@@ -26,7 +26,7 @@ export class RecordWriter {
     this.#length = at + HEAD + payload.length;
   }
 
-  /** All records so far, in octets that may be transferred; there are none then. */
+  /** Takes all records so far, as octets that may be transferred, and leaves the writer empty. */
   take(): Uint8Array<ArrayBuffer> {
     const taken = this.#octets.subarray(0, this.#length);
     this.#octets = new Uint8Array(0);
@@ -44,7 +44,7 @@ export class RecordWriter {
   }
 }
 
-/** @param visit gets octets that stay as they are */
+/** @param visit receives octets that stay valid */
 export function readRecords(
   octets: Uint8Array,
   visit: (kind: number, connection: number, stream: number, payload: Uint8Array) => void,

@@ -1,15 +1,18 @@
-/** The address at which a datagram arrived at a socket that has all of them, as the kernel says it with each. */
+/** The address at which a datagram arrived at a wildcard socket, as the kernel reports it with each datagram. */
 
 import { formatIpAddress, isIpv4Mapped } from "../lib/net/ip-address.ts";
 import { type Endpoint, FixedEndpoint } from "../plugin/message/endpoint.ts";
 import { CONTROL_WORDS, type ReceiveBatch } from "../runtime/linux/datagram-batch.ts";
 import { PacketInfo4, PacketInfo6 } from "../runtime/linux/layouts.ts";
 
-/** That of the datagram in one slot: good until the next batch. It reads when somebody asks, so that queries cost nothing for it. */
+/**
+ * The local address of the datagram in one slot, valid until the next batch. It is decoded on demand, so that queries cost nothing
+ * for it.
+ */
 export class SlotLocal implements Endpoint {
   readonly #received: ReceiveBatch;
   readonly #slot: number;
-  /** What the socket is bound to, for datagrams of which the kernel says nothing. */
+  /** The bound address, for datagrams without a report of the kernel. */
   readonly #bound: Endpoint;
 
   constructor(received: ReceiveBatch, slot: number, bound: Endpoint) {
@@ -43,8 +46,8 @@ export class SlotLocal implements Endpoint {
 }
 
 /**
- * @param info where a datagram arrived, as a `ReceiveBatch` tells it; empty where the kernel did not say
- * @param bound what the socket is bound to
+ * @param info arrival data of a datagram, as in `ReceiveBatch`; empty if the kernel gave none
+ * @param bound the address that the socket is bound to
  */
 export function askedEndpoint(info: Uint32Array, bound: Endpoint): Endpoint {
   const octets = askedOctets(info);
@@ -59,5 +62,8 @@ function askedOctets(info: Uint32Array): Uint8Array | undefined {
   return bytes.slice(start, PacketInfo6.ADDRESS + 16);
 }
 
-/** Behind the address that a reply leaves from stands the one in the header of the packet, which may be that of many (`struct in_pktinfo`). */
+/**
+ * The first address is the one that a reply leaves from. The destination address of the packet, which may be a multicast or
+ * broadcast address, follows it (`struct in_pktinfo`).
+ */
 const ASKED_4 = PacketInfo4.ADDRESS + 4;

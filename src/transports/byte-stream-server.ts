@@ -1,7 +1,7 @@
 /**
- * Listens for byte streams: accepts TCP connections within the budget, lets each pass its layers (a PROXY header, a TLS handshake), and
- * hands it to whoever speaks the protocol on it (framed DNS, HTTP). All that holds for every such transport stands here: the address, the
- * bound on connections, the time that a client has until its stream is ready, pause and close.
+ * Listens for byte streams: accepts TCP connections within the budget, passes each through its layers (a PROXY header, a TLS
+ * handshake), and hands it to the protocol on top (framed DNS, HTTP). Everything that is common to these transports is here: the
+ * address, the limit of connections, the handshake timeout, pause and close.
  */
 import { createServer, type Server, type Socket } from "node:net";
 import { setImmediate as nextTurn } from "node:timers/promises";
@@ -26,28 +26,28 @@ import {
 } from "./transport.ts";
 import { NO_IPV6 } from "./udp.ts";
 
-/** One connection, as far as it has come. */
+/** One connection, after some or all of its layers. */
 export interface ByteStream {
   /** Octets of the protocol: those of TCP, or those inside of TLS. */
   readonly socket: Socket;
-  /** Who asks. A layer that learns of a client behind a proxy replaces it. */
+  /** The client. A layer that learns of a client behind a proxy replaces it. */
   readonly client: Endpoint;
   readonly local: Endpoint;
 }
 
 /**
- * What happens on a new connection before its first message. It calls `proceed` once, with the stream that it made of the one below, or
- * destroys the socket. The server ends what takes too long.
+ * Runs on a new connection before its first message. It calls `proceed` once, with its own stream on top of the given one, or
+ * destroys the socket. The server enforces the timeout.
  */
 export interface StreamLayer {
   enter(stream: ByteStream, proceed: (stream: ByteStream) => void): void;
 }
 
-/** Whoever speaks the protocol on a stream. */
+/** The protocol on a stream. */
 export interface StreamUser {
-  /** Whether a query is under way on it. */
+  /** Whether a query is in flight on it. */
   readonly awaitsAnswers: boolean;
-  /** Takes nothing more from the client, and ends the stream when all that is under way has been answered. */
+  /** Reads nothing more from the client, and ends the stream when all queries in flight are answered. */
   stopReading(): void;
 }
 
@@ -55,21 +55,21 @@ export interface ByteStreamServerOptions {
   readonly name: TransportName;
   readonly clock: Clock;
   readonly budget: ConnectionBudget;
-  /** Lowest first; asked anew for each connection, so that a reload changes them for open sockets too. */
+  /** Lowest first; called for each connection, so that a reload also applies to open sockets. */
   readonly layers?: (() => readonly StreamLayer[]) | undefined;
-  /** Memory that a connection takes as long as it is open; asked anew for each. {@link TCP_OCTETS} unless given. */
+  /** Memory of a connection as long as it is open; called for each connection. Default: {@link TCP_OCTETS}. */
   readonly connectionOctets?: (() => number) | undefined;
-  /** Milliseconds from the connection until its layers are passed; asked anew for each connection. */
+  /** Milliseconds from the connection until its layers are passed; called for each connection. */
   handshakeTimeout(): number;
-  /** Begins the protocol. `account` has to hear of each whole message, and of what the connection holds. */
+  /** Starts the protocol. It must report to `account` each whole message, and the octets that the connection holds. */
   serve(stream: ByteStream, account: ConnectionAccount): StreamUser;
-  /** As of `UdpOptions`. */
+  /** See `UdpOptions`. */
   readonly reusePort?: boolean | undefined;
-  /** Makes the listening socket with options that Node has not; Node's own way unless given. */
+  /** Makes the listening socket with options that Node does not offer. Default: Node's own socket. */
   readonly openSocket?: OpenTcpSocket | undefined;
-  /** Told of each connection closed because there are too many: a silent one, or the new one where there is none. */
+  /** Called for each connection closed because there are too many: a silent one, or else the new one. */
   readonly onTurnedAway?: (() => void) | undefined;
-  /** Told of each connection that was closed because its client does not read its replies. */
+  /** Called for each connection closed because its client does not read its replies. */
   readonly onUnread?: (() => void) | undefined;
 }
 
@@ -93,17 +93,17 @@ class ByteStreamServer implements Transport {
   readonly options: ByteStreamServerOptions;
   readonly #server: Server;
   readonly #connections = new LinkedList<OpenConnection>();
-  /** Until the server is closed and has no connection. */
+  /** Pending until the server is closed and has no connection. */
   readonly #gone = Promise.withResolvers<void>();
   #socket: TcpSocket | undefined;
 
-  /** Connections, those that were turned away among them. */
+  /** Accepted connections, including those that were turned away. */
   accepted = 0;
 
   constructor(options: ByteStreamServerOptions) {
     this.name = options.name;
     this.options = options;
-    // Half-open: a client that has no more to ask still gets the answers that are under way.
+    // Half-open: a client that has sent its last query still gets the answers in flight.
     const halfOpen = { noDelay: true, pauseOnConnect: false, allowHalfOpen: true };
     this.#server = createServer(halfOpen, (socket) => this.#accept(socket));
     this.#server.once("close", () => this.#gone.resolve());
@@ -114,7 +114,7 @@ class ByteStreamServer implements Transport {
     this.#socket = openSocket(target, { reusePort });
     if (this.#socket !== undefined) await this.#attempt(target, { fd: this.#socket.fd });
     else await this.#listenByNode(target, reusePort);
-    // From here on an accept that fails (out of descriptors) passes by; the next one may succeed.
+    // From here on, a failed accept (out of descriptors) is ignored; the next one may succeed.
     this.#server.on("error", () => undefined);
     const address = this.#server.address();
     if (address !== null && typeof address === "object") {
@@ -124,7 +124,7 @@ class ByteStreamServer implements Transport {
   }
 
   share(on = true): boolean {
-    // A descriptor that was closed may be somebody else's by now.
+    // A closed descriptor may have been reused for another file.
     if (!this.#server.listening) return false;
     return this.#socket?.share(on) ?? this.options.reusePort ?? false;
   }
@@ -141,7 +141,7 @@ class ByteStreamServer implements Transport {
   async fadeOut(patience: number): Promise<void> {
     this.holdBack();
     await untilAccepted(() => this.accepted);
-    // The system lets an address be bound anew while connections to it are open: nobody waits for those.
+    // The system lets the address be bound again while connections to it are open, so close does not wait for them.
     this.#server.close();
     const timer = this.options.clock.after(patience, () => {
       for (const connection of this.#connections) connection.destroy();
@@ -149,7 +149,7 @@ class ByteStreamServer implements Transport {
     this.#server.once("close", () => timer.cancel());
   }
 
-  /** To be called behind {@link fadeOut}. */
+  /** To be called after {@link fadeOut}. */
   emptied(): Promise<void> {
     return this.#gone.promise;
   }
@@ -204,16 +204,17 @@ class ByteStreamServer implements Transport {
   }
 }
 
-/** In a turn of its own each: a longer queue than this of connections that wait to be accepted is not waited for. */
+/** Limit of accepts, one per turn: a longer queue of pending connections is not drained. */
 const MOST_ACCEPTED = 10_000;
 
 /**
- * Resolves when the connections that wait have been accepted: closing the socket would reset them. The caller has to close it at once then.
- * libuv accepts one connection of a socket in each turn of the event loop, so the queue is empty when a turn has brought none.
- * @param accepted how many have been accepted so far
+ * Resolves when the pending connections have been accepted: closing the socket would reset them. The caller has to close it at once
+ * then. libuv accepts one connection per socket in each turn of the event loop, so the queue is empty when a turn has accepted
+ * none.
+ * @param accepted returns the number of accepted connections
  */
 export async function untilAccepted(accepted: () => number): Promise<void> {
-  // The first may stand in front of the turn's accepting.
+  // The first turn may begin before the loop's accepts.
   await nextTurn();
   for (let turn = 0, before = -1; turn < MOST_ACCEPTED && accepted() !== before; turn++) {
     before = accepted();
@@ -224,12 +225,12 @@ export async function untilAccepted(accepted: () => number): Promise<void> {
 class OpenConnection implements BudgetedConnection, ConnectionAccount {
   budgetPlace: ListPlace<BudgetedConnection> | undefined;
   readonly octets: number;
-  /** Where it stands in the server's list. */
+  /** Its place in the server's list. */
   place: ListPlace<OpenConnection> | undefined;
   readonly #socket: Socket;
   readonly #server: ByteStreamServer;
   #user: StreamUser | undefined;
-  /** What the protocol is spoken on. */
+  /** The socket with the protocol. */
   #inner: Socket;
   #handshake: Timer | undefined;
 
@@ -238,7 +239,7 @@ class OpenConnection implements BudgetedConnection, ConnectionAccount {
     this.#inner = socket;
     this.#server = server;
     this.octets = server.options.connectionOctets?.() ?? TCP_OCTETS;
-    // A broken connection closes itself; without a listener the process would end.
+    // A broken connection closes itself; without a listener the process would exit.
     socket.on("error", () => socket.destroy());
     socket.on("close", () => {
       this.#handshake?.cancel();
@@ -272,7 +273,7 @@ class OpenConnection implements BudgetedConnection, ConnectionAccount {
     const socket = this.#socket;
     if (socket.destroyed) return;
     this.#server.options.onUnread?.();
-    // The system would keep what its client has not read for minutes, and that is memory of the process as well: a reset frees it. Node cannot reset a
+    // The system would keep unread data for minutes, which is memory of the process as well: a reset frees it. Node cannot reset a
     // socket that is being shut down.
     if (socket.writableEnded || this.#inner.writableEnded) socket.destroy();
     else socket.resetAndDestroy();
@@ -302,7 +303,7 @@ class OpenConnection implements BudgetedConnection, ConnectionAccount {
     this.#server.options.budget.noteHeld(this, this.#socket.destroyed ? 0 : octets, isStuck);
   }
 
-  // Timers run before sockets are read: after a pause of our own, the client may have done its part in time.
+  // Timers run before sockets are read: after a pause of the process, the client may have sent its data in time.
   readonly #lookSoon = (): void =>
     void setImmediate(() => {
       if (this.#handshake !== undefined) this.destroy();
@@ -324,7 +325,7 @@ class OpenConnection implements BudgetedConnection, ConnectionAccount {
   }
 }
 
-/** A connection that has passed no layer. */
+/** A connection before its first layer. */
 export function streamOf(socket: Socket): ByteStream {
   return {
     socket,

@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { describe, test } from "node:test";
 import { type BudgetedConnection, ConnectionBudget } from "./connection-budget.ts";
 
-/** A connection that is closed by the budget alone. */
+/** A connection that only the budget closes. */
 class Connection implements BudgetedConnection {
   budgetPlace: BudgetedConnection["budgetPlace"];
   awaitsAnswers = false;
@@ -26,7 +26,7 @@ function opened(budget: ConnectionBudget, count: number, octets: number): Connec
   });
 }
 
-test("the longest silent go where connections would take more memory than they may", () => {
+test("the longest silent connections are closed when all would take too much memory", () => {
   const budget = new ConnectionBudget({ maxOctets: 100 });
   const [first, second, third] = opened(budget, 3, 30);
   assert.ok(first && second && third);
@@ -41,7 +41,7 @@ test("the longest silent go where connections would take more memory than they m
   assert.deepEqual([turnedAway, budget.connections, budget.octets], [2, 2, 90]);
 });
 
-test("none goes that waits for an answer, and one may be there however large", () => {
+test("a connection that waits for an answer stays, and one connection may be of any size", () => {
   const budget = new ConnectionBudget({ maxOctets: 10 });
   const [only] = opened(budget, 1, 30);
   assert.ok(only);
@@ -53,7 +53,7 @@ test("none goes that waits for an answer, and one may be there however large", (
   assert.equal(budget.octets, 0);
 });
 
-test("a part makes room among the connections of the whole where it has none of its own", () => {
+test("a part closes connections of the whole if it has none of its own", () => {
   const whole = new ConnectionBudget({ maxOctets: 100 });
   const part = new ConnectionBudget({ maxConnections: 5 }, whole);
   const others = opened(whole, 3, 30);
@@ -66,7 +66,7 @@ test("a part makes room among the connections of the whole where it has none of 
   assert.deepEqual([whole.octets, part.octets, whole.connections, part.connections], [80, 80, 2, 1]);
 });
 
-test("a bound that has become less is reached in portions", () => {
+test("a lowered limit is reached in portions", () => {
   const budget = new ConnectionBudget();
   const connections = opened(budget, 100, 10);
   budget.limits = { ...budget.limits, maxOctets: 10 };
@@ -76,7 +76,7 @@ test("a bound that has become less is reached in portions", () => {
   assert.equal(budget.octets, 10);
 });
 
-test("long chunks that pass are told of as garbage, short ones are not", () => {
+test("long chunks are reported as garbage, short ones are not", () => {
   let told = 0;
   const whole = new ConnectionBudget({}, undefined, () => told++);
   const part = new ConnectionBudget({}, whole);
@@ -86,7 +86,7 @@ test("long chunks that pass are told of as garbage, short ones are not", () => {
   assert.equal(told, 8);
 });
 
-test("where memory is tight, long messages are not taken", () => {
+test("under memory pressure, long messages are refused", () => {
   const whole = new ConnectionBudget({ takesLong: false });
   const part = new ConnectionBudget({}, whole);
   assert.deepEqual([part.takes(4_095), part.takes(4_096)], [true, false]);
@@ -94,7 +94,7 @@ test("where memory is tight, long messages are not taken", () => {
   assert.equal(part.takes(65_535), true);
 });
 
-describe("where connections hold more than all may together", () => {
+describe("when connections hold more than the common limit", () => {
   class Holder extends Connection {
     givenUp = 0;
 
@@ -115,7 +115,7 @@ describe("where connections hold more than all may together", () => {
 
   const open = (holders: readonly Holder[]): boolean[] => holders.map(({ isOpen }) => isOpen);
 
-  test("those that hold the most are closed, until a quarter is free, and each one once", () => {
+  test("the largest holders are closed, until a quarter is free, each once", () => {
     const whole = new ConnectionBudget({ maxUnsentOfAll: 100 });
     const others = holding(whole, 10, 40, 30, 5);
     const [own] = holding(new ConnectionBudget({}, whole), 15);
@@ -126,14 +126,14 @@ describe("where connections hold more than all may together", () => {
     assert.equal(others[1]?.givenUp, 1);
   });
 
-  test("a bound that has become less closes them at once", () => {
+  test("a lowered limit closes them at once", () => {
     const budget = new ConnectionBudget({ maxUnsentOfAll: 100 });
     const holders = holding(budget, 10, 40, 30);
     budget.limits = { ...budget.limits, maxUnsentOfAll: 20 };
     assert.deepEqual([budget.unsent, ...open(holders)], [10, true, false, false]);
   });
 
-  test("one whose client reads nothing counts with what the system holds for it", () => {
+  test("a connection whose client reads nothing counts with the buffers of the system", () => {
     const budget = new ConnectionBudget({ maxUnsentOfAll: 100, ofSystem: 30 });
     const [stuck, quick] = holding(budget, 20, 40);
     assert.ok(stuck && quick);
@@ -145,7 +145,7 @@ describe("where connections hold more than all may together", () => {
     assert.equal(budget.unsent, 0);
   });
 
-  test("the share of each is less the more they are", () => {
+  test("each one's share shrinks with their number", () => {
     const budget = new ConnectionBudget({ maxUnsent: 50, maxUnsentOfAll: 100 });
     const holders = holding(budget, 1, 1, 1, 1);
     assert.equal(budget.unsentLimit, 25);

@@ -1,40 +1,40 @@
 /**
- * What all stream connections of a data plane share: how many there may be, and how many octets they may hold in memory for clients that
- * send or read slowly. Where there are as many as allowed, the one that has been silent the longest goes for a new one: a client that opens
- * connections and says nothing does not shut out others. Where they hold more than allowed, those that hold the most are closed.
+ * Limits shared by all stream connections of a data plane: their number, and the memory that they hold for clients that send or
+ * read slowly. At the maximum number, a new connection replaces the one that has been silent the longest, so silent clients do not
+ * shut out others. At the memory limit, the connections that hold the most are closed.
  */
 import { BufferPool } from "../lib/collections/buffer-pool.ts";
 import { LinkedList, type ListPlace } from "../lib/collections/linked-list.ts";
 
 /** A connection as the budget sees it. */
 export interface BudgetedConnection {
-  /** Where it stands in the budget, which alone sets this; `undefined` at first. */
+  /** Its place in the budget, set only by the budget; `undefined` at first. */
   budgetPlace: ListPlace<BudgetedConnection> | undefined;
-  /** Whether a query of it is under way: such a connection is not closed for another one. */
+  /** Whether it has a query in flight: such a connection is not closed for another one. */
   readonly awaitsAnswers: boolean;
-  /** Memory that it takes as long as it is open, whether it says something or not. */
+  /** Memory that it takes as long as it is open, even when idle. */
   readonly octets: number;
   destroy(): void;
-  /** Closes it at once and counts it: all together hold too much, and this one holds the most. `destroy` where it is absent. */
+  /** Closes it at once and counts it, because it is the largest holder when all connections hold too much. Default: `destroy`. */
   giveUp?(): void;
 }
 
-/** What a connection tells the budget about itself, and asks of it. */
+/** The interface between a connection and the budget. */
 export interface ConnectionAccount {
-  /** Octets that it may hold before it is read no further. */
+  /** Octets that it may hold before the server stops reading from it. */
   readonly unsentLimit: number;
-  /** Whether a message of so many octets is taken. */
+  /** Whether a message of this many octets is accepted. */
   takes(octets: number): boolean;
-  /** Whether so many octets more are within the bound of the process. */
+  /** Whether this many more octets are within the limit of the process. */
   hasRoomFor(octets: number): boolean;
   /** A chunk was read from it, or written to it. */
   notePassed(octets: number): void;
-  /** A whole message has come. */
+  /** A whole message has arrived. */
   heardFrom(): void;
   /**
-   * It holds so many octets now: replies that its client has not read, and what the client sent that is not taken yet. Whoever holds the most may be closed for
-   * that before this returns.
-   * @param isStuck whether the client reads nothing, so that the buffers of the system are full as well
+   * Sets the octets that it holds: replies that its client has not read, and received data that is not processed yet. Before this
+   * returns, the largest holders may be closed.
+   * @param isStuck whether the client reads nothing, so that the system's buffers are full as well
    */
   holds(octets: number, isStuck: boolean): void;
   /** Closes it at once and counts it, because its client does not read. */
@@ -42,17 +42,17 @@ export interface ConnectionAccount {
 }
 
 export interface ConnectionLimits {
-  /** Connections at one time. */
+  /** Simultaneous connections. */
   readonly maxConnections: number;
-  /** Octets that the connections themselves may take, all of them together. */
+  /** Memory of the connections themselves, in total. */
   readonly maxOctets: number;
   /** Octets that one client may leave unread. */
   readonly maxUnsent: number;
   /** Octets that all clients together may leave unread. */
   readonly maxUnsentOfAll: number;
-  /** Octets that the system holds for a connection whose client reads nothing, where they count. */
+  /** Octets that the system buffers for a connection whose client reads nothing, if they count. */
   readonly ofSystem: number;
-  /** Octets of long messages that may have become garbage. Each is there two or three times: as it was read, put together, and kept. */
+  /** Octets of long messages that may have become garbage. Each exists two or three times: as read, as reassembled, and as kept. */
   readonly maxGarbage: number;
   /** Whether messages may be longer than 4 KiB. */
   readonly takesLong: boolean;
@@ -68,37 +68,40 @@ export const DEFAULT_CONNECTION_LIMITS: ConnectionLimits = {
   takesLong: true,
 };
 
-/** What a connection takes with all that stands for it, in the kernel as well: a TCP connection, and one with TLS (measured with 10,000 that are idle). */
+/** Memory of a TCP connection, and of one with TLS, including the kernel's. */
 export const TCP_OCTETS = 8 * 1024;
 export const TLS_OCTETS = 28 * 1024;
 
-/** Connections looked at to find one that waits for no answer. */
+/** Connections examined to find one that waits for no answer. */
 const MAX_LOOKED_AT = 64;
-/** Connections closed for a new one, where less may be open than before. */
+/** Connections closed for a new one after the limit was lowered. */
 const MAX_CLOSED = 16;
-/** Chunks and messages below this are short: V8 collects them in time. */
+/** Shorter chunks and messages are collected by V8 in time. */
 const LONG = 4096;
-/** Octets that one connection may hold unnoticed, of replies that wait to be written. Most are on their way, and gone before anyone could have asked. */
+/** Octets of waiting replies that one connection may hold unreported. Most are sent before a report would matter. */
 export const UNNOTICED = 4096;
-/** What a reply that waits takes beside its octets: the objects of Node that stand for it. */
+/** Node's objects for a waiting reply, in addition to its octets. */
 export const REPLY_OBJECTS_OCTETS = 256;
-/** Where connections hold too much, as many are closed as leave this share of what they may hold: the next one that writes must not have to look again. */
+/**
+ * When connections hold too much, closing goes on down to this share of the limit, so that the next write does not have to check
+ * again.
+ */
 const LEFT_HELD = 0.75;
 
-/** Connections of a listener with a bound of its own where nobody says otherwise (docs/spec/coredns-behaviour.md#listeners). */
+/** Default maximum of a listener with its own limit (docs/spec/coredns-behaviour.md#listeners). */
 const USUAL_OWN = 200;
 
-/** Descriptors that connections leave to everything else: listeners, upstreams, files, the API of the cluster, probes. */
+/** Descriptors reserved for other uses: listeners, upstreams, files, the cluster's API, probes. */
 const RESERVED_DESCRIPTORS = 128;
 
 /**
- * How many connections a process may hold that has so many descriptors: three quarters of what is left when everything else has its own.
+ * The number of connections for a process with this many descriptors: three quarters of the unreserved ones.
  * @param planes data planes that share the process
- * @param own listeners whose connections are bounded for themselves, by no more than this
+ * @param own listeners with a limit of their own, which is at most the result
  */
 export function connectionsWithin(descriptors: number, planes: number, own = 0): number {
   const left = Math.floor((descriptors - RESERVED_DESCRIPTORS) * 0.75);
-  // Each has as much as all others, or as much as it usually may have and leaves the rest.
+  // An equal share, or the rest after each own listener has its default.
   const share = Math.max(Math.floor(left / (1 + own)), left - own * USUAL_OWN);
   const ofAll = Math.min(DEFAULT_CONNECTION_LIMITS.maxConnections, Math.max(16, share));
   return Math.max(4, Math.floor(ofAll / planes));
@@ -108,11 +111,11 @@ export class ConnectionBudget {
   #limits: ConnectionLimits;
   /** For large replies, until their clients have read them. */
   readonly buffers: BufferPool;
-  /** What counts the octets of all. */
+  /** Counts the octets of all parts. */
   readonly #whole: ConnectionBudget | undefined;
-  /** Those not heard of for the longest time come first. */
+  /** Ordered by last message, oldest first. */
   readonly #connections = new LinkedList<BudgetedConnection>();
-  /** Octets of those that hold some. */
+  /** Octets by connection, if it holds any. */
   readonly #held = new Map<BudgetedConnection, number>();
   #unsent = 0;
   /** Of the connections themselves. */
@@ -121,8 +124,8 @@ export class ConnectionBudget {
   readonly #onGarbage: (() => void) | undefined;
 
   /**
-   * @param whole a budget that this one has a part of: connections are bounded apart, and octets are those of the whole
-   * @param onGarbage called when much of what passed is garbage by now
+   * @param whole the budget that this one is a part of: connections are limited separately, octets together
+   * @param onGarbage called when enough long messages have become garbage
    */
   constructor(limits: Partial<ConnectionLimits> = {}, whole?: ConnectionBudget, onGarbage?: () => void) {
     this.#limits = { ...DEFAULT_CONNECTION_LIMITS, ...limits };
@@ -135,7 +138,7 @@ export class ConnectionBudget {
     return this.#limits;
   }
 
-  /** Those that hold more than they may from now on are closed. */
+  /** Closes the connections that exceed the new limits. */
   set limits(limits: ConnectionLimits) {
     this.#limits = limits;
     this.#shrink();
@@ -145,20 +148,20 @@ export class ConnectionBudget {
     return this.#connections.size;
   }
 
-  /** Octets that the connections themselves take. */
+  /** Memory of the connections themselves. */
   get octets(): number {
     return this.#whole?.octets ?? this.#octets;
   }
 
-  /** Octets that connections hold, as far as is known: each tells when it reads or writes. */
+  /** Octets held by connections, as of their last reports. */
   get unsent(): number {
     return this.#whole?.unsent ?? this.#unsent;
   }
 
   /**
-   * Takes a new connection in.
-   * @param onTurnedAway told of each connection that had to go: a silent one, or the new one where there is none
-   * @returns false where the new one has to go
+   * Admits a new connection.
+   * @param onTurnedAway called for each connection that was closed: a silent one, or else the new one
+   * @returns false if the new one must be closed
    */
   admit(connection: BudgetedConnection, onTurnedAway?: () => void): boolean {
     const { octets } = connection;
@@ -168,7 +171,7 @@ export class ConnectionBudget {
     }
     for (let closed = 0; this.#isOverWith(octets) && closed < MAX_CLOSED; closed++) {
       onTurnedAway?.();
-      // Those of others go as well: who fills the memory on one port must not shut out the clients of another one.
+      // Also closes connections of other listeners: filling the memory on one port must not shut out the clients of another.
       const isClosed = this.#closeLongestSilent() || (this.#whole ?? this).#closeLongestSilent();
       if (!isClosed) return false;
     }
@@ -194,30 +197,33 @@ export class ConnectionBudget {
     }
   }
 
-  /** A whole message has come. */
+  /** A whole message has arrived. */
   heardFrom(connection: BudgetedConnection): void {
     if (connection.budgetPlace !== undefined) this.#connections.moveToEnd(connection.budgetPlace);
   }
 
-  /** Octets of replies that a connection may leave unread before it is read no further: less where very many are behind. */
+  /**
+   * Octets of replies that a connection may leave unread before the server stops reading from it: less if many connections are
+   * behind.
+   */
   get unsentLimit(): number {
     if (this.#whole !== undefined) return this.#whole.unsentLimit;
     return Math.min(this.limits.maxUnsent, this.limits.maxUnsentOfAll / Math.max(1, this.#held.size));
   }
 
-  /** Whether a message of so many octets is taken. */
+  /** Whether a message of this many octets is accepted. */
   takes(octets: number): boolean {
     if (this.#whole !== undefined) return this.#whole.takes(octets);
     return octets < LONG || this.limits.takesLong;
   }
 
-  /** Whether so many octets more are within the bound of the process. */
+  /** Whether this many more octets are within the limit of the process. */
   hasRoomFor(octets: number): boolean {
     if (this.#whole !== undefined) return this.#whole.hasRoomFor(octets);
     return this.#unsent + octets <= this.limits.maxUnsentOfAll;
   }
 
-  /** A connection holds so many octets now. Where all hold too much by that, those that hold the most are closed; this one may be among them. */
+  /** Sets the octets that a connection holds. Over the common limit, the largest holders are closed, perhaps including this one. */
   noteHeld(connection: BudgetedConnection, octets: number, isStuck = false): void {
     if (this.#whole !== undefined) {
       this.#whole.noteHeld(connection, octets, isStuck);
@@ -232,7 +238,7 @@ export class ConnectionBudget {
     if (now > before) this.#shrink();
   }
 
-  /** Closes those that hold the most, where all hold too much. */
+  /** Closes the largest holders while the common limit is exceeded. */
   #shrink(): void {
     const { maxUnsentOfAll } = this.limits;
     if (this.#unsent <= maxUnsentOfAll) return;
@@ -246,7 +252,7 @@ export class ConnectionBudget {
     }
   }
 
-  /** Whether more than they may take would be taken with so many octets more. One connection may be there in any case. */
+  /** Whether this many more octets would exceed the limit. A single connection is always allowed. */
   #isOverWith(octets: number): boolean {
     const { limits } = this.#whole ?? this;
     return this.octets > 0 && this.octets + octets > limits.maxOctets;
@@ -257,7 +263,7 @@ export class ConnectionBudget {
     else this.#whole.#noteOctets(octets);
   }
 
-  /** @returns false where there is none */
+  /** @returns false if no connection is silent */
   #closeLongestSilent(): boolean {
     const silent = this.#longestSilent();
     if (silent === undefined) return false;

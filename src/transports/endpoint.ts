@@ -1,10 +1,10 @@
-/** Endpoints as Node reports them, with IPv4 clients of dual-stack sockets shown as what they are. */
+/** Endpoints as Node reports them. IPv4 clients of dual-stack sockets appear as IPv4. */
 import { parseScopedIpAddress } from "../lib/net/ip-address.ts";
 import { type Endpoint, FixedEndpoint } from "../plugin/message/endpoint.ts";
 
 const MAPPED_PREFIX = "::ffff:";
 
-/** An endpoint whose octets are made only when somebody asks. */
+/** An endpoint whose octets are made on demand. */
 export class ReportedEndpoint implements Endpoint {
   readonly address: string;
   readonly port: number;

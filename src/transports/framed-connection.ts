@@ -1,7 +1,6 @@
 /**
- * DNS on a byte stream (RFC 7766, RFC 7858): messages behind two octets of length, pipelined, answered in whatever order the answers
- * come. A client can neither hold more queries under way than allowed, nor let replies pile up that it does not read, or messages that it does
- * not end.
+ * DNS on a byte stream (RFC 7766, RFC 7858): messages after two octets of length, pipelined, answered in any order. Limits the
+ * queries in flight of a client, the replies that it leaves unread, and the incomplete messages.
  */
 import type { Socket } from "node:net";
 import { octetAt, readU16, writeU16 } from "../dns/octets.ts";
@@ -19,7 +18,7 @@ import {
 import { FramedReplyPort, LENGTH_OCTETS, type ReplyConnection } from "./framed-reply-port.ts";
 import type { MessageReceiver } from "./transport.ts";
 
-/** Read anew for each connection and message, so that a reload changes them for open sockets too. */
+/** Read for each connection and message, so that a reload also applies to open sockets. */
 export interface StreamLimits {
   /** Milliseconds until the first message must be whole. */
   readonly readTimeout: number;
@@ -33,26 +32,30 @@ export interface FramedOptions {
   readonly clock: Clock;
   readonly budget: ConnectionBudget;
   readonly receiver: MessageReceiver;
-  /** What all connections of a listener may do in a turn of the event loop together. */
+  /** The time that all connections of a listener may use in a turn of the event loop. */
   readonly turns: SharedTurns;
   limits(): StreamLimits;
 }
 
-/** Queries of one connection that may be under way before it is read no further. */
+/** Queries in flight of one connection before the server stops reading from it. */
 const MAX_IN_FLIGHT = 256;
-/** Messages taken from a connection at a time, which is once or twice a turn: a chunk may hold thousands, and others want their turn. */
+/**
+ * Messages processed from a connection at a time, once or twice a turn: a chunk may hold thousands, and other connections need
+ * their turn.
+ */
 const MESSAGES_A_TURN = 128;
-/** The same where other connections wait for their turn: with a thousand that never stop asking, one that asks a single question waits for a part of a second. */
+/** The same while other connections wait: with many busy clients, a single question must still be answered soon. */
 const MESSAGES_AMONG_OTHERS = 16;
 /**
- * Messages between two looks at the clock, at most. While code is not compiled yet, each takes a millisecond: the first look is before the first one, the second behind it.
+ * Messages between two looks at the clock, at most. Uncompiled code is slow, so the first look precedes the first message and the
+ * second follows it.
  */
 const MESSAGES_A_LOOK = 4;
-/** Octets of replies that are gathered for one write, which is one system call, and one record of TLS or few. */
+/** Octets of replies gathered for one write, which is one system call, and one or a few TLS records. */
 const MAX_GATHERED = 32 * 1024;
-/** Octets of a message that is not whole that every connection may have: most queries are shorter. */
+/** Octets of an incomplete message that every connection may have: most queries are shorter. */
 const LITTLE = 512;
-/** What is left of a chunk is copied where it is less than this part of it. */
+/** The rest of a chunk is copied if it is smaller than this fraction of the chunk. */
 const SMALL_PART = 4;
 
 export class FramedConnection implements StreamUser, ReplyConnection {
@@ -64,33 +67,33 @@ export class FramedConnection implements StreamUser, ReplyConnection {
   #pending: Buffer = EMPTY;
   #inFlight = 0;
   #received = 0;
-  /** What comes from now on is not taken. */
+  /** Further data is ignored. */
   #noMoreReads = false;
   /** The client has closed its side. */
   #hasEnded = false;
-  /** Messages that have arrived are taken in the next turn. Until then nothing more is read. */
+  /** Received messages are processed in the next turn. Until then nothing more is read. */
   #takesLater = false;
-  /** Octets of replies that the client has left unread, as the budget is told of them. */
+  /** Octets of unread replies, as reported to the budget. */
   #unsent = 0;
-  /** Replies that were written since there was nothing to be read. */
+  /** Replies written since the input was last empty. */
   #replies = 0;
-  /** What waits is there twice over TLS: as it was written, and encrypted. */
+  /** Over TLS, waiting data exists twice: as written, and encrypted. */
   readonly #copies: 1 | 2;
-  /** The socket tells when it has written what waits now. */
+  /** The socket will report the end of the current writes. */
   #awaitsWritten = false;
-  /** Something more was written before that. */
+  /** More was written before that report. */
   #isBehind = false;
-  /** The client was behind when the time was up last, and has taken nothing since. */
+  /** The client was behind at the last deadline, and has read nothing since. */
   #isStuck = false;
   #timer: Timer | undefined;
-  /** When the next message has to be whole, and when the timer will look whether it is. */
+  /** Deadline of the next whole message, and the time of the next check. */
   #due = 0;
   #timerEnds = 0;
-  /** For answers at hand; those that come later have one of their own. */
+  /** For immediate answers; later answers have a port of their own. */
   readonly #port: FramedReplyPort = new FramedReplyPort(this);
-  /** Messages are being taken: their replies leave together. */
+  /** Messages are being processed: their replies are written together. */
   #isTaking = false;
-  /** Octets of replies that wait for the others of their batch. */
+  /** Octets of replies that wait for the rest of their batch. */
   #gathered = 0;
   readonly #sendGathered = (): void => {
     if (this.#gathered === 0) return;
@@ -104,7 +107,7 @@ export class FramedConnection implements StreamUser, ReplyConnection {
     this.#noteUnsent();
     if (!this.#isTaking) this.#resume();
   };
-  /** Whoever waits for the client to read. */
+  /** Resolved when the client has read enough. */
   #drained: PromiseWithResolvers<void> | undefined;
 
   constructor({ socket, client, local }: ByteStream, options: FramedOptions, account: ConnectionAccount) {
@@ -167,7 +170,7 @@ export class FramedConnection implements StreamUser, ReplyConnection {
     this.#finishIfDone();
   }
 
-  /** As {@link sendFramed}, with more for the same query to follow. */
+  /** Like {@link sendFramed}, with more for the same query to follow. */
   sendPart(framed: Uint8Array, length: number, lent: PooledBuffer | undefined): boolean {
     this.#sendGathered();
     return this.#write(framed, length, lent, false);
@@ -188,8 +191,8 @@ export class FramedConnection implements StreamUser, ReplyConnection {
   }
 
   /**
-   * @param gathers whether it may wait for others that leave in the same turn
-   * @returns false where the client is behind with reading
+   * @param gathers whether it may wait for other replies of the same turn
+   * @returns false if the client is behind with reading
    */
   #write(framed: Uint8Array, length: number, lent: PooledBuffer | undefined, gathers: boolean): boolean {
     if (this.#socket.destroyed) {
@@ -198,7 +201,7 @@ export class FramedConnection implements StreamUser, ReplyConnection {
     }
     const octets = length + LENGTH_OCTETS;
     const waiting = this.#socket.writableLength - this.#gathered;
-    // A reply to a client that takes none is not kept for it: it may ask again when it reads.
+    // A reply to a client that reads nothing is dropped: it may ask again when it reads.
     if (waiting > 0 && waiting > this.#account.unsentLimit) {
       this.#account.giveUp();
       lent?.takeBack();
@@ -226,7 +229,7 @@ export class FramedConnection implements StreamUser, ReplyConnection {
     this.#pending = this.#pending.length === 0 ? data : Buffer.concat([this.#pending, data]);
     if (!this.#takesLater) this.#takeMessages();
     this.#note();
-    // Many that begin a long message and do not end it are as many that do not read: what they sent must not fill the memory.
+    // Many incomplete long messages are like many unread replies: the received data must not fill the memory.
     const { length } = this.#pending;
     if (length > LITTLE && !holdsMessage(this.#pending) && length > this.#account.unsentLimit) this.#hangUp();
   }
@@ -273,7 +276,7 @@ export class FramedConnection implements StreamUser, ReplyConnection {
       this.#expectMessage(limits.idleTimeout);
       this.#account.heardFrom();
     }
-    // A few octets that are left are copied, so that they do not hold on to a large chunk.
+    // A small rest is copied, so that it does not keep a large chunk alive.
     const left = pending.subarray(at);
     this.#pending = left.length * SMALL_PART < left.buffer.byteLength ? Buffer.from(left) : left;
     if (this.#socket.destroyed) this.#pending = EMPTY;
@@ -287,7 +290,7 @@ export class FramedConnection implements StreamUser, ReplyConnection {
     if (!this.#isBusy && this.#socket.isPaused()) this.#goOn();
   }
 
-  /** Takes what has arrived before it reads more. */
+  /** Processes received messages before it reads more. */
   #goOn(): void {
     if (this.#takesLater) return;
     if (holdsMessage(this.#pending)) {
@@ -304,7 +307,7 @@ export class FramedConnection implements StreamUser, ReplyConnection {
     if (!this.#socket.destroyed) this.#takeMessages();
   };
 
-  /** Whether nothing more is taken from the client for now. */
+  /** Whether reading and processing are suspended. */
   get #isBusy(): boolean {
     return (
       this.#noMoreReads || this.#inFlight >= MAX_IN_FLIGHT || this.#hasTooMuchUnsent || this.#socket.destroyed
@@ -315,7 +318,7 @@ export class FramedConnection implements StreamUser, ReplyConnection {
     return this.#unsent > this.#account.unsentLimit;
   }
 
-  /** What was written has left by now, or waits for the client to read. */
+  /** Everything written has been sent by now, or waits for the client to read. */
   #noteUnsent(): void {
     const waiting = this.#socket.writableLength - this.#gathered;
     if (waiting <= 0) this.#replies = 0;
@@ -326,7 +329,7 @@ export class FramedConnection implements StreamUser, ReplyConnection {
       this.#isBehind ||= this.#awaitsWritten || this.#hasTooMuchUnsent;
       if (!this.#awaitsWritten && this.#socket.writable) {
         this.#awaitsWritten = true;
-        // Behind all the others: a socket tells of the end of a write, and only of that.
+        // Appended after all writes, because a socket only reports the end of a write.
         this.#socket.write(EMPTY, this.#onWritten);
       }
     }
@@ -344,11 +347,11 @@ export class FramedConnection implements StreamUser, ReplyConnection {
     this.#drained = undefined;
   }
 
-  /** One deadline for a whole message: a client that sends it octet by octet gains no time. */
+  /** One deadline for a whole message: sending it octet by octet gains no time. */
   #expectMessage(timeout: number): void {
     const now = this.#options.clock.turnTime();
     this.#due = now + timeout;
-    // A timer for each message would cost more than the message: the one that runs looks again when it is over.
+    // A timer per message would cost more than the message, so the running timer checks again when it fires.
     if (this.#timer === undefined || this.#due < this.#timerEnds) this.#startTimer(now, timeout);
   }
 
@@ -360,11 +363,11 @@ export class FramedConnection implements StreamUser, ReplyConnection {
 
   readonly #onTimer = (): void => {
     this.#timer = undefined;
-    // Timers run before sockets are read: after a pause of our own, what the client sent in time is looked at first.
+    // Timers run before sockets are read: after a pause of the process, data that arrived in time is processed first.
     if (!this.#isWithinTime()) setImmediate(this.#onOverdue);
   };
 
-  /** Whether the client has time left; then it is waited for. */
+  /** Whether the client is still within its deadline, possibly extended. */
   #isWithinTime(): boolean {
     const now = this.#options.clock.now();
     const left = this.#due - now;
@@ -374,13 +377,13 @@ export class FramedConnection implements StreamUser, ReplyConnection {
 
   readonly #onOverdue = (): void => {
     if (this.#socket.destroyed || this.#isWithinTime()) return;
-    // Whoever waits for an answer of ours is not idle, unless it takes nothing of what we send.
+    // A client that waits for an answer is not idle, unless it reads nothing.
     if (this.#inFlight > 0 && !this.#isStuck) {
       this.#isStuck = this.#unsent > 0;
       this.#expectMessage(this.#options.limits().idleTimeout);
       return;
     }
-    // TLS says goodbye (RFC 8446 section 6.1), unless the client reads nothing anyway.
+    // TLS sends close_notify (RFC 8446 section 6.1), unless the client reads nothing anyway.
     if (this.#socket.writableLength === 0) {
       this.#socket.destroySoon();
       return;

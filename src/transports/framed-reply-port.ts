@@ -1,4 +1,4 @@
-/** The way back of a message on a byte stream: a reply behind two octets of length. */
+/** The way back of a message on a byte stream: a reply after two octets of length. */
 import { type BufferPool, LEAST_POOLED, type PooledBuffer } from "../lib/collections/buffer-pool.ts";
 import type { Endpoint } from "../plugin/message/endpoint.ts";
 import type { PartPort, ReplyPort } from "./transport.ts";
@@ -7,7 +7,7 @@ import type { PartPort, ReplyPort } from "./transport.ts";
 export const LENGTH_OCTETS = 2;
 const EMPTY = new Uint8Array(0);
 
-/** What a port needs of its connection. */
+/** The connection as its ports see it. */
 export interface ReplyConnection {
   readonly client: Endpoint;
   readonly local: Endpoint;
@@ -16,7 +16,7 @@ export interface ReplyConnection {
   readonly buffers: BufferPool;
   /** `framed` begins with two octets of room for the length; it is `lent`, or the reply's own. */
   sendFramed(framed: Uint8Array, length: number, lent: PooledBuffer | undefined): void;
-  /** As {@link sendFramed}, with more for the same query to follow. */
+  /** Like {@link sendFramed}, with more for the same query to follow. */
   sendPart(framed: Uint8Array, length: number, lent: PooledBuffer | undefined): boolean;
   drained(): Promise<void>;
   /** A query is settled without a message. */

@@ -1,4 +1,4 @@
-/** Datagrams with greetings, and without, on their way to the receiver. */
+/** Datagrams with and without greetings on their way to the receiver. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { type Greeting, GreetingError } from "../plugin/contract/greeting.ts";
@@ -22,7 +22,7 @@ class Port implements ReplyPort {
   }
 
   send(): void {
-    assert.fail("nobody answers here");
+    assert.fail("no answer is expected here");
   }
 
   drop(): void {
@@ -58,7 +58,7 @@ function prepare() {
   return { told, greeted, state, give, port, refused: () => refused };
 }
 
-test("the time is noted for the first datagram of a batch that has a greeting", () => {
+test("the first datagram with a greeting in a batch has its time noted", () => {
   const { told, give, port, refused } = prepare();
   give(9, false);
   give(9, true);
@@ -76,7 +76,7 @@ test("the time is noted for the first datagram of a batch that has a greeting", 
   assert.deepEqual([refused(), port.dropped], [3, 3]);
 });
 
-test("answers are given again without a port while no greeting is expected", () => {
+test("answers are repeated without a port while no greeting is expected", () => {
   const { told, greeted, state, give } = prepare();
   const repeat = (): number | undefined => greeted.repeat?.(new Int32Array(4), 0, 12, 4, false);
   assert.equal(repeat(), undefined);

@@ -1,4 +1,4 @@
-/** Takes greetings (the PROXY protocol) off streams and datagrams, below whatever protocol follows. */
+/** Strips greetings (the PROXY protocol) from streams and datagrams, below any protocol. */
 
 import { type Greeting, GreetingError } from "../plugin/contract/greeting.ts";
 import type { Endpoint } from "../plugin/message/endpoint.ts";
@@ -6,10 +6,10 @@ import type { Reply } from "../plugin/query/reply.ts";
 import type { StreamLayer } from "./byte-stream-server.ts";
 import type { MessageReceiver, PartPort, ReplyPort } from "./transport.ts";
 
-/** More than any greeting takes: one of the PROXY protocol with a few of its extensions has some hundred octets. */
+/** More than any greeting needs, even a PROXY header with extensions. */
 const MAX_GREETING = 4096;
 
-/** @param onRefused told why a connection was closed, or a datagram passed over */
+/** @param onRefused called with the reason why a connection was closed, or a datagram skipped */
 export function greetingLayer(greeting: Greeting, onRefused: (error: GreetingError) => void): StreamLayer {
   return {
     enter(stream, proceed) {
@@ -27,7 +27,7 @@ export function greetingLayer(greeting: Greeting, onRefused: (error: GreetingErr
         socket.pause();
         if (reading.length < octets.length) socket.unshift(octets.subarray(reading.length));
         proceed({ socket, client: reading.client ?? client, local: reading.local ?? local });
-        // TLS and HTTP/2 take what is there by themselves: a socket that flows would lose it to nobody.
+        // TLS and HTTP/2 read the buffered data themselves: a flowing socket without a listener would lose it.
         if (socket.listenerCount("data") > 0) socket.resume();
       };
       socket.on("data", onData);
@@ -35,16 +35,16 @@ export function greetingLayer(greeting: Greeting, onRefused: (error: GreetingErr
   };
 }
 
-/** @param greeting of the configuration in force, if it has one */
+/** @param greeting of the running configuration, if it has one */
 export function greetedReceiver(
   receiver: MessageReceiver,
   greeting: () => Greeting | undefined,
   onRefused: (error: GreetingError) => void,
 ): MessageReceiver {
-  // Of a message that is passed over, nobody has noted when it came.
+  // The arrival time of a skipped message was never noted.
   let isUnnoted = false;
   return {
-    // A client behind a proxy asks with a greeting in front of each message.
+    // A client behind a proxy sends a greeting before each message.
     get repeat() {
       return greeting() === undefined ? receiver.repeat : undefined;
     },
@@ -82,7 +82,7 @@ function tryReading<T>(read: () => T, onRefused: (error: GreetingError) => void)
   }
 }
 
-/** The way back of a datagram to a proxy, for messages of somebody behind it. */
+/** The way back of a datagram through a proxy to the client behind it. */
 class GreetedPort implements ReplyPort {
   readonly client: Endpoint;
   readonly local: Endpoint;

@@ -45,7 +45,7 @@ const call = (stream: number): Buffer =>
     data(stream, PACKET),
   ]);
 
-describe("what is no call of gRPC is refused, with a text, once all of it has come", () => {
+describe("a request that is not gRPC is refused with a text, once all of it has arrived", () => {
   for (const [title, begun, text] of [
     ["GET", head("GET", METHOD), "gRPC calls are POST requests\n"],
     ["HEAD", head("HEAD", METHOD), ""],
@@ -71,7 +71,7 @@ describe("what is no call of gRPC is refused, with a text, once all of it has co
       });
     });
 
-    test(`${title}, and not HTTP/2 either: its stream is reset instead`, async () => {
+    test(`${title}, and no valid HTTP/2 either: its stream is reset instead`, async () => {
       await listener(async ({ client }) => {
         client
           .greet()
@@ -95,19 +95,19 @@ test("refusals that wait for a window count as streams", async () => {
   }, 2);
 });
 
-test("a method that is not there is answered at once: clients may wait for that before they send more", async () => {
+test("an unknown method is answered at once: clients may wait for that before they send more", async () => {
   await listener(async ({ client }) => {
     const path = "/grpc.reflection.v1.ServerReflection/ServerReflectionInfo";
     client.greet().send(frame(FrameType.HEADERS, END_HEADERS, 1, head("POST", path, CONTENT_TYPE)));
     await client.first(FrameType.HEADERS, 1);
     assert.equal(await client.resetOf(1), ErrorCode.NO_ERROR);
-    // What the client had sent meanwhile is no fault.
+    // Data that the client had already sent is not an error.
     client.send(data(1, PACKET), call(3));
     await client.first(FrameType.DATA, 3);
   });
 });
 
-test("a call that goes on after its end is reset", async () => {
+test("a call that continues after its end is reset", async () => {
   await listener(async ({ client, receiver }) => {
     receiver.answers = false;
     client.greet().send(call(1), data(1, PACKET));
@@ -115,7 +115,7 @@ test("a call that goes on after its end is reset", async () => {
   });
 });
 
-test("a change of the window lets out what waits of an answer, its status last", async () => {
+test("a change of the window releases the rest of an answer, its status last", async () => {
   await listener(async ({ client }) => {
     client.greet([Setting.INITIAL_WINDOW_SIZE, 1]).send(call(1));
     await client.ping();

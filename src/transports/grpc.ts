@@ -1,6 +1,6 @@
 /**
- * DNS over gRPC: the unary method `Query` of `coredns.dns.DnsService` (docs/spec/coredns-behaviour.md#transports), over TLS or with prior knowledge of HTTP/2 in
- * the clear.
+ * DNS over gRPC: the unary method `Query` of `coredns.dns.DnsService` (docs/spec/coredns-behaviour.md#transports), over TLS or with
+ * prior knowledge of HTTP/2 in the clear.
  */
 import { copyOctets } from "../dns/octets.ts";
 import {
@@ -24,7 +24,7 @@ import type { ListenTarget, MessageReceiver, Rejection, ReplyPort, Transport } f
 export interface GrpcOptions
   extends Omit<ByteStreamServerOptions, "name" | "serve" | "handshakeTimeout">,
     HttpObserver {
-  /** Streams of a connection at one time, 0 for as many as HTTP/2 allows. */
+  /** Simultaneous streams of a connection, 0 for the maximum of HTTP/2. */
   readonly maxStreams: () => number;
   readonly timeouts: () => Pick<HttpTimeouts, "read" | "write">;
 }
@@ -45,7 +45,7 @@ export async function listenGrpc(
   const sessions = new Http2Sessions({
     ...options,
     maxStreams: () => options.maxStreams() || UNBOUNDED_STREAMS,
-    // Clients keep their connections: they go when others need room.
+    // Clients keep their connections open: idle ones are only closed to make room.
     timeouts: () => ({ ...options.timeouts(), idle: Number.POSITIVE_INFINITY }),
     open: (home, id) => new Call(home, id, receiver),
   });
@@ -63,10 +63,10 @@ const OK_TRAILERS = encodeFields([
   ["grpc-status", GrpcStatus.OK],
   ["grpc-message", ""],
 ]);
-/** Octets of a header list that clients take in any case. */
+/** Octets of a header list that every client accepts. */
 const MAX_STATUS_TEXT = 4096;
 
-/** One call, and the way back to who made it. */
+/** One call, and the way back to its client. */
 class Call extends Http2Stream implements ReplyPort {
   protected readonly maxBody = MAX_PACKET;
   readonly #receiver: MessageReceiver;
@@ -108,7 +108,7 @@ class Call extends Http2Stream implements ReplyPort {
     this.#respond(this.#octets.subarray(0, length));
   }
 
-  /** A query that is dropped comes back as it was. */
+  /** A dropped query is returned to the client as it was. */
   drop(): void {
     this.#respond(this.#query);
   }
@@ -125,7 +125,7 @@ class Call extends Http2Stream implements ReplyPort {
     else if (((message[2] as number) & 0x80) !== 0)
       this.#fail(new GrpcProblem(GrpcStatus.UNKNOWN, "dns request rejected"));
     else {
-      // What is lent is copied: it is the answer to a query that is dropped.
+      // Lent octets are copied: they are the answer if the query is dropped.
       this.#query = copyOctets(message, 0, message.length);
       this.home.asked(this);
       this.#receiver.receive(message, message.length, this);
@@ -166,7 +166,7 @@ class Call extends Http2Stream implements ReplyPort {
 
 const NO_OCTETS = new Uint8Array(0);
 
-/** A client of gRPC shows the text with its own error, and so does a browser. */
+/** gRPC clients show the text with their own error, and so do browsers. */
 function httpRefusalOf(
   status: number,
   text: string,
@@ -187,7 +187,7 @@ const HTTP_REFUSALS: Readonly<Record<number, typeof UNSUPPORTED>> = {
   431: httpRefusalOf(431, "the header is too large"),
 };
 
-/** The status of HTTP for what is no call of gRPC. */
+/** The HTTP status for a request that is not a gRPC call. */
 function httpRefusal(head: RequestHead): number | undefined {
   if (head.isTooLarge) return 431;
   if (head.method !== "POST") return 405;

@@ -1,19 +1,19 @@
-/** What listeners of HTTP are told, and what they tell. */
+/** Options and events of HTTP listeners. */
 
 export interface HttpTimeouts {
   /** Milliseconds until a request is whole. */
   readonly read: number;
-  /** Milliseconds until the client has taken a response. */
+  /** Milliseconds until the client has read a response. */
   readonly write: number;
-  /** Milliseconds between two requests; `Infinity` for no end. */
+  /** Milliseconds between two requests; `Infinity` for no limit. */
   readonly idle: number;
 }
 
-/** What clients of HTTP were found at; each may be told to whoever counts. */
+/** Faults of HTTP clients; each callback is optional. */
 export interface HttpObserver {
-  /** The connection ended because of what its client sent: broken frames, too many of a kind, too large headers. */
+  /** The connection was closed because of its client's data: broken frames, too many of a kind, too large headers. */
   readonly onFault?: (() => void) | undefined;
-  /** A request did not come to its end in time, or a response was not taken in time. */
+  /** A request was not complete in time, or a response was not read in time. */
   readonly onTimeout?: ((what: "request" | "response") => void) | undefined;
   /** The connection was closed because its client left too much unread. */
   readonly onUnread?: (() => void) | undefined;

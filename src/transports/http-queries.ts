@@ -4,11 +4,11 @@ import type { Reply } from "../plugin/query/reply.ts";
 import { minimalTtl, responseType } from "../plugin/query/response-type.ts";
 import type { MessageReceiver, ReplyPort } from "./transport.ts";
 
-/** The longest body that is read. */
+/** Maximum length of a body. */
 export const MAX_BODY = 65_536;
 const PATH = "/dns-query";
 
-/** Where a response is written. */
+/** Receives a response. */
 export interface HttpResponse {
   readonly isOpen: boolean;
   write(status: number, headers: Readonly<Record<string, string | number>>, body: Uint8Array): void;
@@ -18,18 +18,18 @@ export interface HttpQueriesOptions {
   readonly receiver: MessageReceiver;
   /** Milliseconds since 1970. */
   readonly wallTime: () => number;
-  /** Told of each response. */
+  /** Called for each response. */
   readonly onResponse?: ((status: number) => void) | undefined;
 }
 
-/** What a request line asks for. */
+/** The target of a request line. */
 export type RequestTarget =
   | { readonly kind: "message"; readonly message: Uint8Array }
   /** The message is the body. */
   | { readonly kind: "body" }
   | { readonly kind: "refused"; readonly status: number };
 
-/** @param target path and query as they stand in the request */
+/** @param target path and query as in the request */
 export function readTarget(method: string | undefined, target: string | undefined): RequestTarget {
   const [path, query = ""] = splitOnce(target ?? "", "?");
   if (path !== PATH) return { kind: "refused", status: 404 };
@@ -37,7 +37,7 @@ export function readTarget(method: string | undefined, target: string | undefine
   if (method !== "GET") return { kind: "refused", status: 400 };
   const values = new URLSearchParams(query).getAll("dns");
   const [text] = values;
-  // Unpadded (RFC 8484 section 4.1); no text of that alphabet has a last digit alone.
+  // Unpadded (RFC 8484 section 4.1); a single last digit is invalid in base64url.
   if (values.length !== 1 || text === undefined || !/^[\w-]+$/.test(text) || text.length % 4 === 1)
     return { kind: "refused", status: 400 };
   return { kind: "message", message: Buffer.from(text, "base64url") };
@@ -77,17 +77,17 @@ export class HttpQueries {
   }
 }
 
-/** Whether a message is worth a look: it has a header, and is no reply. Other transports say nothing to others. */
+/** Whether a message has a header and is not a reply. Other transports ignore other messages silently. */
 export function isMessage(message: Uint8Array, length: number): boolean {
   return length >= 12 && ((message[2] as number) & 0x80) === 0;
 }
 
-/** For how many seconds a response may be used (RFC 8484 section 5.1). @param wallTime milliseconds since 1970 */
+/** Freshness lifetime of a response in seconds (RFC 8484 section 5.1). @param wallTime milliseconds since 1970 */
 export function maxAge(reply: Reply, wallTime: number): number {
   return minimalTtl(reply, responseType(reply, wallTime));
 }
 
-/** What a status that is no success comes with. */
+/** The body of an unsuccessful status. */
 export function refusal(status: number): {
   readonly headers: Readonly<Record<string, string>>;
   readonly body: Uint8Array;

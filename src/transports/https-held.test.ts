@@ -1,4 +1,4 @@
-/** What HTTP/1.1 keeps for clients that do not read, or do not end what they send, is bounded. */
+/** Memory that HTTP/1.1 holds for clients that do not read, or do not finish sending, is limited. */
 import assert from "node:assert/strict";
 import { once } from "node:events";
 import { connect, type Socket } from "node:net";
@@ -16,7 +16,7 @@ const TIMEOUTS = { read: 60_000, write: 60_000, idle: 60_000 };
 
 interface Scene {
   readonly budget: ConnectionBudget;
-  /** The most that was held at one time. */
+  /** The maximum held at a time. */
   readonly most: number;
   readonly unread: number;
   connect(): Promise<Socket>;
@@ -62,7 +62,7 @@ async function scene(limits: Partial<ConnectionLimits>, run: (scene: Scene) => P
   }
 }
 
-test("a client that asks again and again and reads nothing is hung up on", async () => {
+test("a client that keeps sending queries and reads nothing is disconnected", async () => {
   await scene({}, async (seen) => {
     const socket = await seen.connect();
     socket.pause();
@@ -77,7 +77,7 @@ test("a client that asks again and again and reads nothing is hung up on", async
   });
 });
 
-test("one that reads has all of its answers, and nothing is held for it", async () => {
+test("a client that reads gets all of its answers, and nothing is held for it", async () => {
   await scene({}, async (seen) => {
     const socket = await seen.connect();
     let octets = 0;
@@ -93,7 +93,7 @@ test("one that reads has all of its answers, and nothing is held for it", async 
   });
 });
 
-test("where memory is tight a long body is refused, and a short one is not", async () => {
+test("under memory pressure a long body is refused, and a short one is not", async () => {
   await scene({ takesLong: false }, async (seen) => {
     for (const [octets, status] of [
       [5_000, 400],
@@ -108,7 +108,7 @@ test("where memory is tight a long body is refused, and a short one is not", asy
   });
 });
 
-test("bodies that are not whole are held within what all may hold, and others are refused", async () => {
+test("incomplete bodies are held within the common limit, and others are refused", async () => {
   await scene({ maxUnsentOfAll: 100_000 }, async (seen) => {
     const head = "POST /dns-query HTTP/1.1\r\nhost: a\r\ncontent-length: 60000\r\n\r\n";
     const first = await seen.connect();

@@ -1,6 +1,6 @@
 /**
- * DNS over HTTPS (RFC 8484): HTTP/2 and HTTP/1.1 on one port, as the client chooses (ALPN). Without TLS it is HTTP/1.1 alone, for who
- * has a proxy in front.
+ * DNS over HTTPS (RFC 8484): HTTP/2 and HTTP/1.1 on one port, as the client negotiates (ALPN). Without TLS it is only HTTP/1.1, for
+ * use behind a proxy.
  */
 import type { IncomingMessage, Server, ServerResponse } from "node:http";
 import type { Socket } from "node:net";
@@ -26,15 +26,15 @@ export interface HttpsOptions
   readonly timeouts: () => HttpTimeouts;
   /** Streams of one HTTP/2 connection; 0 for the default. */
   readonly maxStreams?: (() => number) | undefined;
-  /** Told of each response. */
+  /** Called for each response. */
   readonly onResponse?: ((status: number) => void) | undefined;
 }
 
-/** Streams of one HTTP/2 connection when the caller does not say otherwise. */
+/** Default for the streams of one HTTP/2 connection. */
 const MAX_STREAMS = 250;
 /** Requests of one HTTP/1.1 connection that may wait for their responses. */
 const MAX_PIPELINED = 100;
-/** What one of those takes in Node's objects, with its header. */
+/** Node's objects for a waiting request, with its header. */
 const REQUEST_OBJECTS_OCTETS = 4096;
 
 /**
@@ -54,7 +54,7 @@ export async function listenHttps(
   const http2 = new Http2Sessions({
     ...options,
     maxStreams: () => options.maxStreams?.() || MAX_STREAMS,
-    // `dnsperf` takes the last response alone of those in one record of TLS (its issue 240).
+    // `dnsperf` only reads the last response in a TLS record (its issue 240).
     separateResponses: true,
     open: (home, id) => new DohStream(home, id, requests),
   });
@@ -77,7 +77,7 @@ type Http1Options = HttpObserver & {
 const BAD_REQUEST = "400 Bad Request";
 const TOO_LARGE = "431 Request Header Fields Too Large";
 
-/** HTTP/1.1 of all connections of a listener, by Node's parser. */
+/** HTTP/1.1 for all connections of a listener, with Node's parser. */
 class Http1Server {
   readonly #server: Server;
   readonly #options: Http1Options;
@@ -85,12 +85,12 @@ class Http1Server {
 
   constructor(queries: HttpQueries, options: Http1Options) {
     this.#options = options;
-    // Its own time-outs begin with a listening socket, which it has not.
+    // Node's own timeouts need a listening socket, which this server does not have.
     this.#server = nodeHttp().createServer({ keepAliveTimeout: 0 }, (request, response) => {
       this.#connections.get(request.socket)?.take(request, response, queries);
     });
     this.#server.on("clientError", (error, socket) => {
-      // A client that goes away is no fault.
+      // A client that disconnects is not an error.
       if (errorCode(error) !== "ECONNRESET") options.onFault?.();
       const status = errorCode(error) === "HPE_HEADER_OVERFLOW" ? TOO_LARGE : BAD_REQUEST;
       if (socket.writable) socket.end(`HTTP/1.1 ${status}\r\nConnection: close\r\n\r\n`);
@@ -110,9 +110,9 @@ class Http1Connection implements StreamUser {
   readonly #stream: ByteStream;
   readonly #account: ConnectionAccount;
   readonly #options: Http1Options;
-  /** Requests that have no response yet: a client need not wait for one before it sends the next. */
+  /** Requests without a response yet: clients may pipeline. */
   #waiting = 0;
-  /** Octets of responses that the client has not taken, and of requests that are not whole. */
+  /** Octets of unread responses and of incomplete requests. */
   #held = 0;
   #isEnding = false;
   #timer: Timer | undefined;
@@ -163,7 +163,7 @@ class Http1Connection implements StreamUser {
         response.end(body);
       },
     };
-    // It is there in any case, also where the connection breaks.
+    // Emitted in any case, also when the connection breaks.
     response.on("close", () => {
       this.#waiting--;
       this.#hold(-unsent);
@@ -171,7 +171,7 @@ class Http1Connection implements StreamUser {
       if (this.#isEnding) this.#stream.socket.end();
       else this.#within(this.#options.timeouts().idle);
     });
-    // Servers take whole URLs as well (RFC 9112 section 3.2.2).
+    // Servers also accept absolute URLs (RFC 9112 section 3.2.2).
     const wanted = readTarget(request.method, request.url?.replace(/^https?:\/\/[^/?]*/i, ""));
     if (wanted.kind === "body") {
       const holder: BodyHolder = {
@@ -194,7 +194,7 @@ class Http1Connection implements StreamUser {
     else queries.ask(wanted.message, client, local, answer);
   }
 
-  /** Whether there is room in memory for so many octets more: a client that takes nothing is no reason to keep more for it. */
+  /** Whether there is memory for this many more octets: a client that reads nothing gets no more. */
   #mayHold(octets: number): boolean {
     const account = this.#account;
     return this.#held === 0 || (this.#held + octets <= account.unsentLimit && account.hasRoomFor(octets));
@@ -202,12 +202,12 @@ class Http1Connection implements StreamUser {
 
   #hold(octets: number): void {
     this.#held += octets;
-    // One request at a time is what a connection is for.
+    // The connection itself accounts for one request.
     const objects = Math.max(0, this.#waiting - 1) * REQUEST_OBJECTS_OCTETS;
     this.#account.holds(this.#held + objects, this.#stream.socket.writableLength > UNNOTICED);
   }
 
-  /** The query may take its time. */
+  /** The query may take any time. */
   #isWhole(): void {
     this.#account.heardFrom();
     this.#timer?.cancel();
@@ -219,12 +219,12 @@ class Http1Connection implements StreamUser {
     const { clock, onTimeout } = this.#options;
     this.#timer?.cancel();
     const timer = clock.after(milliseconds, () =>
-      // Timers run before sockets are read: after a pause of our own, what the client sent in time is taken first.
+      // Timers run before sockets are read: after a pause of the process, data that arrived in time is processed first.
       setImmediate(() => {
         const { socket } = this.#stream;
         if (this.#timer !== timer || socket.destroyed) return;
         if (what !== undefined) onTimeout?.(what);
-        // TLS says goodbye, unless the client reads nothing anyway.
+        // TLS sends close_notify, unless the client reads nothing anyway.
         if (socket.writableLength > 0) socket.destroy();
         else socket.destroySoon();
       }),
@@ -233,15 +233,15 @@ class Http1Connection implements StreamUser {
   }
 }
 
-/** Who answers for the memory of bodies that are not whole. */
+/** Accounts for the memory of incomplete bodies. */
 interface BodyHolder {
   mayHold(octets: number): boolean;
-  /** So many octets more, or fewer. */
+  /** This many octets more, or fewer. */
   hold(octets: number): void;
 }
 
 /**
- * @param done gets the body, or nothing where it is longer than any message or than there is room for; not called where the client
+ * @param done receives the body, or nothing if it is longer than any message or than there is room for; not called if the client
  * gives up
  */
 function readBody(

@@ -1,8 +1,8 @@
-/** The Huffman code of HTTP header fields (RFC 7541 appendix B), which HPACK and QPACK share: for reading alone. */
+/** The Huffman code of HTTP header fields (RFC 7541 appendix B), shared by HPACK and QPACK; decoder only. */
 
 /**
- * Bits of the code of each octet, and of the end (EOS), a digit of base 32 each. The code is canonical: codes of one length follow each other
- * in the order of their octets, and shorter ones come first.
+ * Code lengths in bits of each octet, and of the end (EOS), as base-32 digits. The code is canonical: codes of one length are in
+ * the order of their octets, and shorter ones come first.
  */
 const LENGTHS = [
   "dnsssssssoussussssssssusssssssss6aacd68baa8b8666555666666678f6ca",
@@ -19,7 +19,7 @@ const LONGEST = 30;
 interface Code {
   /** Octets in the order of their codes. */
   readonly order: Uint16Array;
-  /** The first code of each length, how many there are, and where their octets begin. */
+  /** The first code of each length, the number of codes, and the start of their octets. */
   readonly first: Uint32Array;
   readonly counts: Uint16Array;
   readonly places: Uint16Array;
@@ -48,7 +48,7 @@ function canonicalCode(): Code {
 
 const CODE = canonicalCode();
 
-/** What an octet begins with: the bits of a code of at most eight, and the octet that it stands for; 0 where the code is longer. */
+/** By leading octet: the bits of a code of at most eight, and its symbol; 0 if the code is longer. */
 const SHORT_CODES = shortCodes();
 
 function shortCodes(): Uint16Array {
@@ -62,12 +62,12 @@ function shortCodes(): Uint16Array {
   return table;
 }
 
-/** Octets that a text of so many may come to: a code has 5 bits at the least. */
+/** Maximum length of a decoded text of this many octets: a code has at least 5 bits. */
 export function mostDecoded(length: number): number {
   return Math.floor((length * 8) / SHORTEST);
 }
 
-/** @returns `undefined` where the octets are no such code, or do not end as they must (RFC 7541 section 5.2) */
+/** @returns `undefined` if the code or the padding is invalid (RFC 7541 section 5.2) */
 export function decodeHuffman(octets: Uint8Array): string | undefined {
   const out = new Uint8Array(mostDecoded(octets.length));
   const end = decodeHuffmanInto(octets, 0, octets.length, out, 0);
@@ -75,8 +75,8 @@ export function decodeHuffman(octets: Uint8Array): string | undefined {
 }
 
 /**
- * Decodes the octets from `start` to `end` into `out` from `at` on, where there has to be room for {@link mostDecoded}.
- * @returns where the text ends in `out`, or -1 where the octets are no such code, or do not end as they must
+ * Decodes the octets from `start` to `end` into `out` from `at` on, which must have room for {@link mostDecoded}.
+ * @returns the end of the text in `out`, or -1 if the code or the padding is invalid
  */
 export function decodeHuffmanInto(
   octets: Uint8Array,
@@ -87,7 +87,7 @@ export function decodeHuffmanInto(
 ): number {
   let next = start;
   let written = at;
-  // The lowest `have` bits of `kept` come next; those above them are spent.
+  // The lowest `have` bits of `kept` are next; the bits above are consumed.
   let kept = 0;
   let have = 0;
   for (;;) {
@@ -95,7 +95,7 @@ export function decodeHuffmanInto(
       kept = (kept << 8) | (octets[next++] as number);
       have += 8;
     }
-    // What follows the last octet is taken for ones, as the padding is.
+    // The input is extended with ones, like the padding.
     const beginning =
       have >= 8 ? (kept >>> (have - 8)) & 0xff : ((kept << (8 - have)) | (0xff >> have)) & 0xff;
     const short = SHORT_CODES[beginning] as number;
@@ -107,7 +107,7 @@ export function decodeHuffmanInto(
       continue;
     }
     if (have < 8) break;
-    // Codes of 10 to 30 bits; 25 of them are here, or all that there are.
+    // Codes of 10 to 30 bits; 25 of them are loaded, or all that are left.
     let code = 0;
     let bits = 0;
     let found = -1;
@@ -129,7 +129,7 @@ export function decodeHuffmanInto(
     if (found === END) return -1;
     out[written++] = found;
   }
-  // What is left is the beginning of EOS, all ones, and less than an octet.
+  // The padding is the beginning of EOS, all ones, and less than an octet.
   const left = 2 ** have - 1;
   return have < 8 && (kept & left) === left ? written : -1;
 }

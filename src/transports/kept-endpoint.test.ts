@@ -12,12 +12,12 @@ import { addressBuffer, KeptEndpoint } from "./kept-endpoint.ts";
 
 const octets = (length: number) => fc.uint8Array({ minLength: length, maxLength: length });
 
-test("what is kept of a socket address is that address, whatever becomes of the memory it came in", () => {
+test("a kept socket address stays the same, whatever becomes of the memory that it came from", () => {
   fc.assert(
     fc.property(
       fc.constantFrom(4, 6),
       octets(4),
-      // One in two is an IPv4 address.
+      // Every other one is an IPv4 address.
       fc.oneof(octets(16), octets(4)),
       fc.integer({ min: 0, max: 0xffff }),
       fc.integer({ min: 0, max: 0xffff_ffff }),

@@ -1,13 +1,13 @@
-/** A sender's socket address that outlives the batch it came with. Thousands of queries may wait, and each has one. */
+/** A sender's socket address that outlives its batch. Thousands of queries may wait, each with one. */
 
 import type { Endpoint } from "../plugin/message/endpoint.ts";
 import { Linux } from "../runtime/linux/layouts.ts";
 import { readAddress, readAddressOctets, SOCKET_ADDRESS_OCTETS } from "../runtime/linux/socket-address.ts";
 
-/** Words of four octets that a socket address takes. */
+/** 32-bit words of a socket address. */
 const ADDRESS_WORDS = SOCKET_ADDRESS_OCTETS / 4;
 
-/** One socket address, by the octet and by the word. */
+/** One socket address, as octets and as words. */
 export interface AddressBuffer {
   readonly octets: Uint8Array;
   readonly words: Int32Array;
@@ -18,7 +18,9 @@ export function addressBuffer(): AddressBuffer {
   return { words, octets: new Uint8Array(words.buffer) };
 }
 
-/** What an IPv6 address has beside family, port, and its last four octets: `flow`, the other octets, and the number of its interface. */
+/**
+ * The parts of an IPv6 address besides family, port and its last four octets: `flow`, the other octets, and the interface index.
+ */
 class Ipv6Words {
   readonly flow: number;
   readonly first: number;
@@ -35,23 +37,23 @@ class Ipv6Words {
   }
 }
 
-/** The third word of an IPv4 address on a socket of IPv6 (RFC 4291 section 2.5.5.2); all other words are 0. */
+/** The third word of an IPv4-mapped address on an IPv6 socket (RFC 4291 section 2.5.5.2); all other words are 0. */
 const MAPPED_WORD = new Int32Array(Uint8Array.of(0, 0, 0xff, 0xff).buffer)[0] ?? 0;
 const MAPPED = new Ipv6Words(0, 0, 0, MAPPED_WORD, 0);
 
 /**
- * Its words are numbers of the object itself: an array of so few octets would take three objects and five times as much. IPv4, which most clients
- * have, takes two of them.
+ * The words are numbers of the object itself: a small array would take three objects and far more memory. IPv4, the usual case,
+ * needs two of them.
  */
 export class KeptEndpoint implements Endpoint {
   /** Family and port. */
   readonly #head: number;
-  /** The IPv4 address, or the end of the IPv6 one. */
+  /** The IPv4 address, or the end of the IPv6 address. */
   readonly #address: number;
-  /** `undefined` on a socket of IPv4. */
+  /** `undefined` on an IPv4 socket. */
   readonly #rest: Ipv6Words | undefined;
 
-  /** @param words socket addresses, of which the one from `at` on is copied */
+  /** @param words socket addresses; the one at `at` is copied */
   constructor(words: Int32Array, at: number) {
     const head = words[at] ?? 0;
     this.#head = head;
@@ -89,11 +91,11 @@ export class KeptEndpoint implements Endpoint {
   }
 
   get port(): number {
-    // The high half of the word, in the order of the network.
+    // The high half of the word, in network order.
     return ((this.#head >>> 24) & 0xff) | ((this.#head >>> 8) & 0xff00);
   }
 
-  /** Asked for with each late reply (`prometheus`), so it makes no buffer. */
+  /** Called for each late reply (`prometheus`), so it makes no buffer. */
   get family(): 4 | 6 {
     const rest = this.#rest;
     if (rest === undefined || rest === MAPPED) return 4;
@@ -109,7 +111,7 @@ export class KeptEndpoint implements Endpoint {
   }
 }
 
-/** No method of its own: a class with private ones leaves a mark in each object. */
+/** Not a private method, because a class with private methods adds a brand to each object. */
 function octetsOf(endpoint: KeptEndpoint): Uint8Array {
   const { octets, words } = addressBuffer();
   endpoint.writeTo(words);

@@ -1,4 +1,4 @@
-/** Large messages in both directions: buffers of replies are used again, and what is not whole is bounded. */
+/** Large messages in both directions: reply buffers are reused, and incomplete messages are limited. */
 import assert from "node:assert/strict";
 import { once } from "node:events";
 import { connect } from "node:net";
@@ -12,7 +12,7 @@ const QUERIES = 200;
 const LIMITS = () => ({ readTimeout: 1_000, idleTimeout: 1_000, maxQueries: -1 });
 const REPLY_OCTETS = 60_000;
 
-test("a connection that reads what it asks for has all of its large replies out of few buffers", async () => {
+test("a connection that reads gets all of its large replies from few buffers", async () => {
   const budget = new ConnectionBudget();
   const buffers = new Set<ArrayBufferLike>();
   const receiver: MessageReceiver = {
@@ -50,7 +50,7 @@ test("a connection that reads what it asks for has all of its large replies out 
   }
 });
 
-test("connections that do not end their long messages are closed where there is no room for more", async () => {
+test("connections with incomplete long messages are closed if there is no room for more", async () => {
   const budget = new ConnectionBudget({ maxUnsentOfAll: 200_000 });
   let closed = 0;
   const transport = await listenTcp(
@@ -70,7 +70,7 @@ test("connections that do not end their long messages are closed where there is 
       socket.on("error", () => undefined);
       socket.write(begun);
     }
-    // At first each has room for its message, then for its share alone.
+    // At first each has room for its message, later only for its share.
     while (closed < 17) await new Promise((resolve) => setImmediate(resolve));
     assert.ok(budget.unsent <= 200_000, `${budget.unsent}`);
     const quick = connect(transport.port, "127.0.0.1");
@@ -86,7 +86,7 @@ test("connections that do not end their long messages are closed where there is 
   }
 });
 
-test("where memory is tight, who sends a long message is hung up on once that is known", async () => {
+test("under memory pressure, a client that sends a long message is disconnected as soon as that is known", async () => {
   const budget = new ConnectionBudget();
   let received = 0;
   let refused = 0;
@@ -96,7 +96,7 @@ test("where memory is tight, who sends a long message is hung up on once that is
       receive(_bytes, _length, port) {
         received++;
         port.drop();
-        // From now on it is.
+        // The pressure starts here.
         budget.limits = { ...budget.limits, takesLong: false };
       },
     },
@@ -108,7 +108,7 @@ test("where memory is tight, who sends a long message is hung up on once that is
     const closed = new Promise((resolve) => socket.once("close", resolve));
     const long = Buffer.alloc(2 + REPLY_OCTETS);
     long.writeUInt16BE(REPLY_OCTETS);
-    // The third one is there whole, with the first; nobody waits for the rest of the fourth.
+    // The third message is whole, like the first; the rest of the fourth is not awaited.
     socket.write(Buffer.concat([long, Uint8Array.of(0, 1, 7), long, long.subarray(0, 10)]));
     socket.resume();
     await closed;

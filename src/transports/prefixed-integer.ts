@@ -1,7 +1,7 @@
 /** Integers in header blocks of HTTP/2 and HTTP/3, which begin within an octet (RFC 7541 section 5.1). */
 
 /**
- * @param flags what the bits in front say
+ * @param flags the bits before the prefix
  * @param prefix bits of the first octet that belong to the integer
  */
 export function pushInteger(out: number[], flags: number, prefix: number, value: number): void {

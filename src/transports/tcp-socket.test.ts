@@ -10,7 +10,7 @@ const skip = await loadForeignFunctions().then(
   (error: Error) => error.message,
 );
 
-test("a socket that holds back leaves who connects then to the next one on its port", { skip }, async () => {
+test("a socket that holds back leaves new connections to the next one on its port", { skip }, async () => {
   const open = await tcpSockets();
   const listen = async (
     port: number,
@@ -30,7 +30,7 @@ test("a socket that holds back leaves who connects then to the next one on its p
     return { server, socket, port: address.port, accepted: () => accepted };
   };
   const old = await listen(0, false);
-  // Who came before is taken.
+  // An earlier connection is accepted.
   const before = connect(old.port, "127.0.0.1");
   await once(before, "close");
   assert.equal(old.accepted(), 1);

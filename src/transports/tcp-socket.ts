@@ -1,4 +1,4 @@
-/** Listening TCP sockets made by our own system calls, so that they can let others in on their port while they are open. */
+/** Listening TCP sockets made by our own system calls, so that they can start to share their port while they are open. */
 
 import { isWildcardHost } from "../lib/net/listen-address.ts";
 import { ERRNO_NAMES, Linux } from "../runtime/linux/layouts.ts";
@@ -7,23 +7,23 @@ import { parseHost, SOCKET_ADDRESS_OCTETS, writeSocketAddress } from "../runtime
 import { formatListenAddress, ListenError, type ListenTarget } from "./transport.ts";
 import { NO_IPV6 } from "./udp.ts";
 
-/** A bound socket, for `listen({ fd })`, whose owner closes it. */
+/** A bound socket, for `listen({ fd })`, which then owns it. */
 export interface TcpSocket {
   readonly fd: number;
   /**
-   * Lets sockets of this user that ask for it listen on an overlapping address from now on, or no more. Linux looks at the option when
-   * the other one binds, so a socket that was bound alone, and thereby found that the port was free, can be shared afterwards.
+   * Sets or clears SO_REUSEPORT. Linux checks the option when another socket binds, so a socket that was bound alone, and thereby
+   * proved that the port was free, can be shared afterwards.
    */
   share(on: boolean): boolean;
   /**
-   * Has the system hold new connections back, which their clients try again after a second: whoever waits to be accepted when a socket is
-   * closed is reset. Those that have begun still come.
+   * Makes the system drop new SYNs, which clients resend after a second: connections in the accept queue of a closed socket would
+   * be reset. Handshakes in progress still complete.
    */
   holdBack(): void;
 }
 
 /**
- * @returns `undefined` where the system has no such way, and Node's own has to do
+ * @returns `undefined` if the system calls are not available, so that Node's own socket has to do
  * @throws ListenError
  */
 export type OpenTcpSocket = (
@@ -31,11 +31,11 @@ export type OpenTcpSocket = (
   options: { readonly reusePort: boolean },
 ) => TcpSocket | undefined;
 
-/** How much the system may hold for a connection, as setsockopt(2) takes it: Linux makes it twice as much, for what it needs itself. */
+/** Buffer sizes of a connection for setsockopt(2); Linux doubles them for its own needs. */
 export interface SocketBuffers {
-  /** Of what has come. */
+  /** Of received data. */
   readonly receive: number;
-  /** Of what the client has not acknowledged. */
+  /** Of data that the client has not acknowledged. */
   readonly send: number;
 }
 
@@ -44,7 +44,7 @@ export const withoutSystemCalls: OpenTcpSocket = () => undefined;
 
 /**
  * The way of this system.
- * @param buffers of each connection; the system's own choice, which grows to megabytes, unless given
+ * @param buffers of each connection; default: the system's, which grow to megabytes
  */
 export async function tcpSockets(buffers?: SocketBuffers): Promise<OpenTcpSocket> {
   const libc = await loadLibc();
@@ -88,12 +88,12 @@ function bindTcpSocket(
   if (fd < 0) throw failure();
   if (family === 6)
     setSocketNumber(libc, fd, Linux.IPPROTO_IPV6, Linux.IPV6_V6ONLY, isWildcardHost(target.host) ? 0 : 1);
-  // Connections of a former process that are still being closed are no reason to refuse.
+  // Connections of a previous process in TIME_WAIT are no reason to refuse.
   setSocketNumber(libc, fd, Linux.SOL_SOCKET, Linux.SO_REUSEADDR, 1);
   const share = (on: boolean): boolean =>
     setSocketNumber(libc, fd, Linux.SOL_SOCKET, Linux.SO_REUSEPORT, on ? 1 : 0) === 0;
   if (reusePort) share(true);
-  // Connections take these from the socket that accepts them.
+  // Accepted connections inherit these from the listening socket.
   if (buffers !== undefined) {
     setSocketNumber(libc, fd, Linux.SOL_SOCKET, Linux.SO_RCVBUF, buffers.receive);
     setSocketNumber(libc, fd, Linux.SOL_SOCKET, Linux.SO_SNDBUF, buffers.send);
@@ -108,9 +108,9 @@ function bindTcpSocket(
   return { fd, share, holdBack: () => holdBack(libc, fd) };
 }
 
-/** A queue of no length still holds one connection, so the first segment of new ones is dropped before it comes to that. */
+/** A backlog of 0 still accepts one connection, so SYNs are dropped by a filter. */
 function holdBack(libc: Libc, fd: number): void {
-  // struct sock_fprog: the number of instructions, and where they are. The kernel copies them.
+  // struct sock_fprog: the number of instructions, and a pointer to them. The kernel copies them.
   const program = new Uint8Array(16);
   const view = new DataView(program.buffer);
   view.setUint16(0, DROP_BEGINNINGS.length / FILTER_INSTRUCTION_OCTETS, true);
@@ -121,21 +121,21 @@ function holdBack(libc: Libc, fd: number): void {
 
 const FILTER_INSTRUCTION_OCTETS = 8;
 
-/** Classic BPF over a TCP segment: drops one whose flags have SYN and not ACK. */
+/** Classic BPF over a TCP segment: drops segments with SYN and without ACK. */
 const DROP_BEGINNINGS = filterProgram([
   // A = octet 13, the flags
   [0x30, 0, 0, 13],
   // A &= SYN | ACK
   [0x54, 0, 0, 0x12],
-  // past the next one unless A is SYN
+  // skip the next one unless A is SYN
   [0x15, 0, 1, 0x02],
   // drop
   [0x06, 0, 0, 0],
-  // take it whole
+  // accept all of it
   [0x06, 0, 0, 0x7fff_ffff],
 ]);
 
-/** @param instructions code, distance to jump where it holds and where not, operand */
+/** @param instructions code, jump if true, jump if false, operand */
 function filterProgram(instructions: readonly (readonly [number, number, number, number])[]): Uint8Array {
   const octets = new Uint8Array(instructions.length * FILTER_INSTRUCTION_OCTETS);
   const view = new DataView(octets.buffer);

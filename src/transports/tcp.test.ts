@@ -11,11 +11,11 @@ import type { MessageReceiver, ReplyPort, Transport } from "./transport.ts";
 
 const MESSAGE = Uint8Array.of(0, 1, 7);
 
-/** Answers at once, or never, as the test says at the time. */
+/** Answers at once, or never, as the test says. */
 class Answerer implements MessageReceiver {
   answers = true;
   received = 0;
-  /** Octets; those of the message itself unless given. */
+  /** Octets; default: those of the message. */
   replyLength: number | undefined;
   readonly waiting: ReplyPort[] = [];
 
@@ -63,14 +63,14 @@ async function withLimit(
 }
 
 describe("at the limit of connections", () => {
-  test("the connection that was silent the longest goes for a new one, and is counted", async () => {
+  test("a new connection replaces the one that was silent the longest, and is counted", async () => {
     await withLimit(3, async (transport, _receiver, turnedAway) => {
       const first = await connected(transport);
       await checkAnswered(first);
       const silent = await connected(transport);
       const third = await connected(transport);
       await checkAnswered(third);
-      // Older than the silent one, but heard of later.
+      // Opened before the silent one, but with a later message.
       await checkAnswered(first);
       assert.equal(turnedAway(), 0);
       const fourth = await connected(transport);
@@ -81,7 +81,7 @@ describe("at the limit of connections", () => {
     });
   });
 
-  test("one that sends a part of a message counts as silent", async () => {
+  test("a connection that sends part of a message counts as silent", async () => {
     await withLimit(2, async (transport) => {
       const partial = await connected(transport);
       const whole = await connected(transport);
@@ -94,7 +94,7 @@ describe("at the limit of connections", () => {
     });
   });
 
-  test("one that waits for its answer stays, and where all do, the new one is turned away", async () => {
+  test("a connection that waits for its answer stays, and if all do, the new one is turned away", async () => {
     await withLimit(2, async (transport, receiver, turnedAway) => {
       receiver.answers = false;
       const patient = await Promise.all([connected(transport), connected(transport)]);
@@ -115,7 +115,7 @@ describe("at the limit of connections", () => {
 });
 
 describe("a client that closes its side", () => {
-  test("still gets the answers that come later", async () => {
+  test("still gets later answers", async () => {
     await withLimit(10, async (transport, receiver) => {
       receiver.answers = false;
       const socket = await connected(transport);
@@ -129,7 +129,7 @@ describe("a client that closes its side", () => {
     });
   });
 
-  test("gets all of what it asked for before, however much more than the server keeps for it", async () => {
+  test("gets all answers to its earlier queries, even beyond the server's limit", async () => {
     await withLimit(10, async (transport, receiver) => {
       receiver.replyLength = 60_000;
       const socket = await connected(transport);
@@ -145,7 +145,7 @@ describe("a client that closes its side", () => {
   });
 });
 
-test("a client that reads no replies is taken no further message from than its share allows", async () => {
+test("a client that reads no replies cannot send more than its share allows", async () => {
   await withLimit(10, async (transport, receiver) => {
     receiver.replyLength = 60_000;
     const socket = await connected(transport);
@@ -157,13 +157,13 @@ test("a client that reads no replies is taken no further message from than its s
       before = receiver.received;
       for (let turn = 0; turn < 20; turn++) await new Promise((resolve) => setImmediate(resolve));
     }
-    // What the kernel holds comes on top: far less than 2,000 replies.
+    // The kernel's buffers come on top: far less than 2,000 replies.
     assert.ok(receiver.received < 500, `${receiver.received} were taken`);
     socket.destroy();
   });
 });
 
-test("messages that arrive together are taken in portions, in their order, and so are those before the end of a client", async () => {
+test("messages that arrive together are processed in portions and in order, also before the end of a client", async () => {
   const turns = [0];
   const ids: number[] = [];
   const total = 3_000;
@@ -207,7 +207,7 @@ test("messages that arrive together are taken in portions, in their order, and s
   }
 });
 
-test("messages that take long end the turn before their portion is full", async () => {
+test("slow messages end the turn before their portion is full", async () => {
   const clock = new FakeClock();
   const turns = [0];
   const total = 128;
@@ -275,7 +275,7 @@ test("connections share the time of a turn, and none is left out", async () => {
   }
 });
 
-test("replies that come later are not kept for a client that takes none: past the bound its connection is closed", async () => {
+test("late replies are not kept for a client that does not read: over the limit its connection is closed", async () => {
   await withLimit(10, async (transport, receiver) => {
     receiver.answers = false;
     const socket = await connected(transport);
@@ -289,7 +289,7 @@ test("replies that come later are not kept for a client that takes none: past th
       port.send(60_000);
       sent++;
     }
-    // All 256 are 15 MB: half a megabyte may wait, and the kernel takes some.
+    // All 256 are 15 MB: half a megabyte may wait, plus the kernel's buffers.
     assert.ok(sent < 200, `${sent} replies were taken`);
     await new Promise((resolve) =>
       socket
@@ -300,7 +300,7 @@ test("replies that come later are not kept for a client that takes none: past th
   });
 });
 
-test("all clients together leave no more unread than the bound of the process", async () => {
+test("all clients together leave no more unread than the limit of the process", async () => {
   const budget = new ConnectionBudget({ maxUnsentOfAll: 1024 * 1024 });
   const receiver = new Answerer();
   receiver.answers = false;
@@ -324,7 +324,7 @@ test("all clients together leave no more unread than the bound of the process", 
   }
 });
 
-test("an answer of many messages waits for its client, and hears when it goes", async () => {
+test("an answer of many messages waits for its client, and ends when the client disconnects", async () => {
   await withLimit(10, async (transport, receiver) => {
     receiver.answers = false;
     const socket = await connected(transport);
@@ -353,7 +353,7 @@ test("an answer of many messages waits for its client, and hears when it goes", 
   });
 });
 
-test("layers come first, may name another client, and have as long as a first message", async () => {
+test("layers come first, may name another client, and have the timeout of a first message", async () => {
   const clock = new FakeClock();
   const receiver = new Answerer();
   const clients: string[] = [];

@@ -1,4 +1,4 @@
-/** DNS over TCP (RFC 7766), and over whatever lies on top of it as a layer. */
+/** DNS over TCP (RFC 7766), and over any layer on top of TCP. */
 import { SharedTurns } from "../lib/time/turn-share.ts";
 import type { TransportName } from "../plugin/message/endpoint.ts";
 import { listenForStreams, type StreamLayer } from "./byte-stream-server.ts";
@@ -8,24 +8,24 @@ import type { OpenTcpSocket } from "./tcp-socket.ts";
 import type { ListenTarget, MessageReceiver, Transport } from "./transport.ts";
 
 export interface TcpOptions extends Omit<FramedOptions, "receiver" | "turns"> {
-  /** "tcp" unless given. */
+  /** Default: "tcp". */
   readonly name?: TransportName;
   readonly budget: ConnectionBudget;
   limits(): StreamLimits;
-  /** What lies between TCP and the messages: nothing unless given. */
+  /** Layers between TCP and the messages. Default: none. */
   readonly layers?: (() => readonly StreamLayer[]) | undefined;
-  /** As of `ByteStreamServerOptions`. */
+  /** See `ByteStreamServerOptions`. */
   readonly connectionOctets?: (() => number) | undefined;
-  /** As of `UdpOptions`. */
+  /** See `UdpOptions`. */
   readonly reusePort?: boolean;
   readonly openSocket?: OpenTcpSocket;
-  /** Told of each connection closed because there are too many. */
+  /** Called for each connection closed because there are too many. */
   readonly onTurnedAway?: () => void;
-  /** Told of each connection that was closed because its client does not read its replies. */
+  /** Called for each connection closed because its client does not read its replies. */
   readonly onUnread?: (() => void) | undefined;
 }
 
-/** Milliseconds of a turn of the event loop in which messages of all connections are taken. */
+/** Milliseconds of an event-loop turn for processing messages of all connections. */
 const SHARE = 0.5;
 
 /**

@@ -1,6 +1,6 @@
 /**
- * TLS as a layer of a byte stream: the handshake, with the identity that is in force when a connection begins. A new certificate is
- * for new connections; those that are open go on.
+ * TLS as a layer of a byte stream: the handshake, with the identity in force when the connection begins. A new certificate is used
+ * for new connections; open ones continue.
  */
 import type { Socket } from "node:net";
 import type { SecureContext, Server, TLSSocket } from "node:tls";
@@ -11,9 +11,12 @@ import type { ByteStream, StreamLayer } from "./byte-stream-server.ts";
 
 export interface TlsLayerOptions {
   readonly identity: () => ServerIdentity | undefined;
-  /** Application protocols that a client may choose from (RFC 7301). One that offers others alone is refused, one that offers none is not. */
+  /**
+   * Application protocols for ALPN (RFC 7301). A client that only offers other protocols is refused; a client that offers none is
+   * not.
+   */
   readonly protocols: readonly string[];
-  /** Told of each handshake that failed. */
+  /** Called for each failed handshake. */
   readonly onHandshakeFailed?: (() => void) | undefined;
 }
 
@@ -24,7 +27,7 @@ interface Waiting {
 
 export class TlsLayer implements StreamLayer {
   readonly #options: TlsLayerOptions;
-  /** Handshakes under way, by the four numbers that tell TCP connections apart. */
+  /** Handshakes in progress, by the four numbers that identify a TCP connection. */
   readonly #waiting = new Map<string, Waiting>();
   #server: Server | undefined;
   #identity: ServerIdentity | undefined;
@@ -49,7 +52,7 @@ export class TlsLayer implements StreamLayer {
     server.emit("connection", socket);
   }
 
-  /** Not listening: it is handed connections. */
+  /** Does not listen: connections are passed to it. */
   #serverOf(identity: ServerIdentity | undefined): Server | undefined {
     if (identity === undefined || identity === this.#identity) return this.#server;
     const { context, keyLog, select } = identity;
@@ -58,7 +61,7 @@ export class TlsLayer implements StreamLayer {
       ...context,
       ALPNProtocols: [...this.#options.protocols],
       requestCert: identity.clientAuthentication !== "nocert",
-      // Judged below, as not every client has to have one.
+      // Verified below, since not every client needs a certificate.
       rejectUnauthorized: false,
       ...(select !== undefined && {
         SNICallback: (name: string, done: (error: Error | null, context?: SecureContext) => void) => {
@@ -69,7 +72,7 @@ export class TlsLayer implements StreamLayer {
       }),
     });
     server.on("secureConnection", (socket) => this.#secured(socket, identity));
-    // What goes wrong in a handshake costs that connection, which is closed by then.
+    // An error in a handshake only ends that connection.
     server.on("tlsClientError", (_error, socket) => socket.destroy());
     if (keyLog !== undefined) server.on("keylog", (line) => keyLog(line));
     this.#identity = identity;

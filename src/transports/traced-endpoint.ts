@@ -1,8 +1,8 @@
-/** Clients that say which trace their query belongs to. */
+/** Clients whose queries belong to a trace. */
 import type { Endpoint, TraceHeaders } from "../plugin/message/endpoint.ts";
 import { TRACE_HEADERS } from "../plugin/message/trace-context.ts";
 
-/** The client, and what a request of it says of its trace; the very same endpoint where it says nothing. */
+/** The client with the trace headers of its request; the same endpoint if it has none. */
 export function withTraceHeaders(client: Endpoint, headers: TraceHeaders): Endpoint {
   for (const name of TRACE_HEADERS)
     if (headers[name] !== undefined) return new TracedEndpoint(client, headers);

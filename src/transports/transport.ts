@@ -1,4 +1,4 @@
-/** What a transport and the server know of each other. */
+/** The interface between transports and the server. */
 import type { Endpoint, TransportName } from "../plugin/message/endpoint.ts";
 import type { Reply } from "../plugin/query/reply.ts";
 
@@ -9,95 +9,102 @@ import type { Reply } from "../plugin/query/reply.ts";
 export interface ReplyPort {
   readonly client: Endpoint;
   readonly local: Endpoint;
-  /** The same way back for an answer that comes later: this object may serve the next message by then. */
+  /** A port for a later answer: this object may be reused for the next message. */
   keep(): ReplyPort;
-  /** A buffer of at least `size` octets, good until `send` or `drop`, which must follow at once. */
+  /** A buffer of at least `size` octets, valid until `send` or `drop`, which must follow at once. */
   buffer(size: number): Uint8Array;
-  /** Told of the reply whose octets are sent next, where the transport says something about them itself (the headers of HTTP). */
+  /** Describes the reply that is sent next to a transport with metadata of its own (the headers of HTTP). */
   describe?(reply: Reply): void;
-  /** Sends the first `length` octets of the buffer given last. */
+  /** Sends the first `length` octets of the last buffer. */
   send(length: number): void;
-  /** Nothing is sent, or nothing more after {@link PartPort.sendPart}. */
+  /** Sends nothing, or nothing more after {@link PartPort.sendPart}. */
   drop(): void;
-  /** Present where the message is no DNS query for the transport to answer with its own words (a status of HTTP) in place of a bare header. */
+  /**
+   * Present if the transport has its own error (a status of HTTP) for a message that is not a DNS query, in place of a bare header.
+   */
   reject?(rejection: Rejection): void;
-  /** Present where one query may have many messages for an answer. Of use once {@link keep} was called. */
+  /** Present if one query may have an answer of many messages. Usable after {@link keep}. */
   readonly parts?: PartPort | undefined;
 }
 
-/** Why a message reaches no plugin: it is malformed, or its opcode is not served. */
+/** Why a message reaches no plugin: it is malformed, or its opcode is not supported. */
 export type Rejection = "malformed" | "not-implemented";
 
 /** The way back for an answer of many messages. `drop` of the port ends it. */
 export interface PartPort {
-  /** Sends the first `length` octets of the port's buffer, with more to follow. False where the client is behind: wait for {@link drained}. */
+  /**
+   * Sends the first `length` octets of the port's buffer, with more to follow. False if the client is behind: wait for {@link
+   * drained}.
+   */
   sendPart(length: number): boolean;
-  /** Resolves when there is room again, or nobody to send to. Never rejects. */
+  /** Resolves when there is room again, or the client has disconnected. Never rejects. */
   drained(): Promise<void>;
-  /** False when the client has gone. */
+  /** False when the client has disconnected. */
   readonly isOpen: boolean;
-  /** The answer cannot be finished: the client must not take what it has for the whole. */
+  /** The answer cannot be completed: the client must not take it for the whole. */
   abort(): void;
 }
 
-/** Takes messages from a transport. `bytes` is only lent until it returns; `length` octets of it count. */
+/** Receives messages from a transport. `bytes` is only lent until the call returns; its first `length` octets are the message. */
 export interface MessageReceiver {
-  /** @param together it came at the same moment as the message before it: the clock need not be read again */
+  /** @param together whether it arrived together with the previous message, so that the clock need not be read again */
   receive(bytes: Uint8Array, length: number, port: ReplyPort, together?: boolean): void;
   /**
-   * For transports that hold many messages in one memory: answers a message at once if the same one was answered a moment ago, without a port. The reply is
-   * written over the message. Absent while that does not happen.
-   * @param words the memory, by the word of 32 bits as the machine has it; the message begins at the word `at`, and has room for {@link REPEATED_OCTETS}. Octets behind its end
-   *   are anything
+   * For transports that hold many messages in one buffer: answers a message at once, without a port, if the same message was
+   * answered a moment ago. The reply overwrites the message. Absent while that is impossible.
+   * @param words the buffer as 32-bit words of the machine; the message begins at the word `at`, and has room for {@link
+   * REPEATED_OCTETS}. Octets after its end are undefined
    * @param length of the message in octets
    * @param family of the client's address
-   * @param together as above. It is true for {@link receive} behind this
-   * @returns octets of the reply; 0 where the message is as it was, and to be received in the usual way
+   * @param together as above; true for the {@link receive} that follows
+   * @returns octets of the reply; 0 if the message is unchanged and must be received as usual
    */
   readonly repeat?:
     | ((words: Int32Array, at: number, length: number, family: 4 | 6, together: boolean) => number)
     | undefined;
 }
 
-/** What a reply that is given again has at the most: less than any datagram has room for. */
+/** Maximum length of a repeated reply: every datagram has room for it. */
 export const REPEATED_OCTETS = 512;
 
 /** An open socket that receives messages. */
 export interface Transport {
   readonly name: TransportName;
   readonly host: string;
-  /** The real port, where port 0 was asked for. */
+  /** The actual port, if port 0 was requested. */
   readonly port: number;
   /**
-   * Lets further sockets of this user, in this process or another, listen on the same address and take their part of the messages.
-   * Absent, or false, where that had to be decided when the socket was opened, and was not.
-   * @param on false: no more of them. Default true
+   * Lets further sockets of this user, in this process or another, listen on the same address and receive their share of the
+   * messages. Absent, or false, if that had to be decided when the socket was opened.
+   * @param on false to stop sharing. Default true
    */
   share?(on?: boolean): boolean;
-  /** Connections that have been accepted; absent for datagrams. */
+  /** Accepted connections; absent for datagrams. */
   readonly accepted?: number;
-  /** Leaves new connections to other sockets on the address, and otherwise to a later try, so that closing this one resets none. */
+  /**
+   * Leaves new connections to other sockets on the address, or else to a later attempt, so that closing this socket resets none.
+   */
   holdBack?(): void;
-  /** Told that another configuration is in force, where what it says is not asked for anew with each connection. */
+  /** Another configuration is in force. For settings that are not read for each connection. */
   settingsChanged?(): void;
-  /** Takes no new messages; those under way may still be answered. */
+  /** Accepts no new messages; those in flight may still be answered. */
   pause(): void;
   /**
-   * Takes no new connections, and answers on those that are open until they fall silent, or for `patience` milliseconds. Resolves when
-   * the address is free. Absent where there are no connections: close it.
+   * Accepts no new connections, and serves open ones until they fall silent, or for `patience` milliseconds. Resolves when the
+   * address is free. Absent for transports without connections: close them.
    */
   fadeOut?(patience: number): Promise<void>;
-  /** Resolves when the last connection is gone that {@link fadeOut} has left open. */
+  /** Resolves when the last connection left by {@link fadeOut} is gone. */
   emptied?(): Promise<void>;
   /** Closes the socket and everything on it. */
   close(): Promise<void>;
 }
 
-/** Octets of the longest datagram: what an IPv4 packet has room for behind the headers of both. */
+/** The longest UDP payload in an IPv4 packet. */
 export const MAX_DATAGRAM_OCTETS = 65_507;
 
 export interface ListenTarget {
-  /** IP address. Empty, `0.0.0.0` and `::` all mean every address of both families, where the machine has both. */
+  /** IP address. Empty, `0.0.0.0` and `::` all mean every address of both families, if the machine has both. */
   readonly host: string;
   readonly port: number;
 }
@@ -109,7 +116,7 @@ export class ListenError extends Error {
   /** `EADDRINUSE`, `EACCES`, … */
   readonly code: string;
 
-  /** @param reason in place of what the code says in general */
+  /** @param reason replaces the general meaning of the code */
   constructor(address: string, code: string, cause?: Error, reason?: string) {
     super(`cannot listen on ${address}: ${reason ?? LISTEN_REASONS[code] ?? cause?.message ?? code}`, {
       cause,
@@ -122,12 +129,12 @@ export class ListenError extends Error {
 const LISTEN_REASONS: Readonly<Record<string, string>> = {
   EADDRINUSE: "the address is in use by another program (find it with: ss -lntup)",
   EACCES:
-    "no right to bind this port: run as root, grant CAP_NET_BIND_SERVICE, or take a port above 1023 (-dns.port)",
+    "no right to bind this port: run as root, grant CAP_NET_BIND_SERVICE, or use a port above 1023 (-dns.port)",
   EADDRNOTAVAIL: "this machine has no such address",
   EAFNOSUPPORT: "this machine does not speak this address family",
 };
 
-/** The error code of a failed system call, or a name for anything else. */
+/** The error code of a failed system call, or a name for any other error. */
 export function errorCode(error: unknown): string {
   if (error instanceof Error && "code" in error && typeof error.code === "string") return error.code;
   return "UNKNOWN";

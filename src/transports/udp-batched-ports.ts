@@ -1,4 +1,4 @@
-/** Ways back for replies to datagrams that came by the batch. */
+/** Ways back for replies to batched datagrams. */
 
 import type { Endpoint } from "../plugin/message/endpoint.ts";
 import {
@@ -12,29 +12,29 @@ import { askedEndpoint, SlotLocal } from "./asked-endpoint.ts";
 import { type AddressBuffer, KeptEndpoint } from "./kept-endpoint.ts";
 import type { ReplyPort } from "./transport.ts";
 
-/** The socket that the datagrams came to, as their ways back see it. */
+/** The socket of the datagrams, as their ways back see it. */
 export interface DatagramTransport {
-  /** What the socket is bound to. */
+  /** The bound address. */
   readonly local: Endpoint;
-  /** It is bound to all addresses. */
+  /** Whether it is bound to all addresses. */
   readonly isWildcard: boolean;
   readonly received: ReceiveBatch;
-  /** `received.names`, by the word. */
+  /** `received.names` as words. */
   readonly names: Int32Array;
-  /** One socket address, where one is needed as octets. */
+  /** Scratch for one socket address as octets. */
   readonly scratch: AddressBuffer;
-  /** Of the buffer given last. */
+  /** Of the last buffer. */
   readonly bufferSize: number;
-  /** A query is answered later: in this turn still, it may be. */
+  /** A query is answered later, perhaps still in this turn. */
   noteKept(): void;
-  /** Where a reply is to be written. */
+  /** Returns a buffer for a reply. */
   buffer(size: number): Uint8Array;
-  /** Where the datagram in a slot came in. Few places are known, so that queries which wait need no copy each. */
+  /** The arrival data of the datagram in a slot. The few distinct values are shared, so that waiting queries need no copies. */
   infoOf(slot: number): Uint32Array;
   /**
-   * Sends the reply in the buffer given last.
-   * @param size as it was asked for
-   * @param names socket addresses, of which the one from the word `nameAt` on is the client's
+   * Sends the reply in the last buffer.
+   * @param size as requested
+   * @param names socket addresses; the client's begins at the word `nameAt`
    * @param info where the query arrived, from the word `infoAt` on
    */
   send(
@@ -48,13 +48,13 @@ export interface DatagramTransport {
   ): void;
 }
 
-/** The sender of the datagram in one slot, and the way back to it: good until the next batch. */
+/** The sender of the datagram in one slot, and the way back to it; valid until the next batch. */
 export class SlotPort implements ReplyPort, Endpoint {
   readonly #transport: DatagramTransport;
   readonly #slot: number;
   readonly #nameAt: number;
   readonly local: Endpoint;
-  /** For all who keep the address, and the way back. */
+  /** Shared by all that keep the address and the way back. */
   #kept: KeptPort | undefined;
   #size = 0;
 
@@ -98,7 +98,7 @@ export class SlotPort implements ReplyPort, Endpoint {
     return this.#kept;
   }
 
-  /** Another datagram has come in this slot. */
+  /** Another datagram is in this slot. */
   forget(): void {
     this.#kept = undefined;
   }
@@ -126,7 +126,7 @@ export class SlotPort implements ReplyPort, Endpoint {
   }
 }
 
-/** The way back for a reply that comes later, and the client there. */
+/** The way back for a late reply, with its client. */
 class KeptPort extends KeptEndpoint implements ReplyPort {
   readonly #transport: DatagramTransport;
   readonly #info: Uint32Array;
@@ -162,6 +162,6 @@ class KeptPort extends KeptEndpoint implements ReplyPort {
   }
 
   drop(): void {
-    // The buffer is the transport's.
+    // The buffer belongs to the transport.
   }
 }

@@ -1,6 +1,6 @@
 /**
- * DNS over UDP on Linux, by the batch. The socket is ours alone: the event loop tells that something has arrived, and every datagram
- * is taken with `recvmmsg`, together with the address at which it arrived, and answered from there with `sendmmsg`.
+ * Batched DNS over UDP on Linux. The socket is made by our own system calls: the event loop reports arrivals, `recvmmsg` receives
+ * all datagrams with their local addresses, and `sendmmsg` answers from these.
  */
 import { isMainThread } from "node:worker_threads";
 import type { Endpoint } from "../plugin/message/endpoint.ts";
@@ -41,21 +41,22 @@ import {
   type UdpSocket,
 } from "./udp-socket.ts";
 
-/** Queries are small: what stands behind so many octets is not read. */
+/** Queries are small: longer datagrams are truncated. */
 const RECEIVE_SLOT = 4096;
-/** Replies up to this size are sent by the batch, larger ones one by one. */
+/** Replies up to this size are sent in batches, larger ones one by one. */
 const SEND_SLOT = 4096;
-/** Datagrams taken in a turn of the event loop, where that is not over before: a flood of UDP must not starve TCP, health and timers. */
+/**
+ * Datagrams received in a turn of the event loop, unless it is over before: a flood of UDP must not starve TCP, health and timers.
+ */
 const DATAGRAMS_A_TURN = 16 * BATCH;
-/** Datagrams that come together where queries are many. */
+/** Datagrams in one batch from which the socket counts as busy. */
 const BUSY_BATCH = 2;
 /**
- * Datagrams of a batch between two looks at the clock, at most. Most take a hundredth of a turn's share or less, but one that has to be signed takes a tenth of a
- * millisecond, and while code is not compiled yet, ten times that: the first look is behind the first datagram, and each time there was time left twice as many
- * go by until the next one.
+ * Datagrams of a batch between two looks at the clock, at most. Most are fast, but signing is slow, and uncompiled code is slower
+ * still: the first look follows the first datagram, and the interval doubles each time there was time left.
  */
 const DATAGRAMS_A_LOOK = 16;
-/** Datagrams taken from a socket that is about to close. */
+/** Datagrams received from a socket that is about to close. */
 const LAST_DATAGRAMS = 64 * BATCH;
 
 /**
@@ -96,7 +97,7 @@ class BatchedUdpTransport implements Transport, Reader, DatagramTransport {
   readonly #options: UdpOptions;
   readonly #sender: DatagramSender;
   readonly #sending: SendBatch;
-  /** Replies that are written over their queries. */
+  /** Replies that overwrite their queries. */
   readonly #returning: ReturnBatch;
   readonly #batch: Omit<BatchOptions, "slotOctets">;
   readonly isWildcard: boolean;
@@ -107,18 +108,18 @@ class BatchedUdpTransport implements Transport, Reader, DatagramTransport {
   bufferSize = 0;
   readonly #infos: Uint32Array[] = [];
   #large: SendBatch | undefined;
-  /** Slots of the last batch, and the first of them that was not looked at. */
+  /** Slots of the last batch, and the first unprocessed one. */
   #filled = 0;
   #nextSlot = 0;
-  /** The receiver has been given one of the datagrams that came together, and so knows when they came. */
+  /** The receiver has got the arrival time with an earlier datagram of the batch. */
   #isStamped = false;
-  /** Replies leave by themselves at the end of a batch. */
+  /** Replies are sent at the end of a batch. */
   #draining = false;
   #flushScheduled = false;
   #isKept = false;
-  /** Others may have the same address: what comes to a socket that nobody reads is lost, and would have reached them. */
+  /** Other sockets may have the same address: datagrams left in this one would be lost, while the others could answer them. */
   #isShared: boolean;
-  /** The error that the socket gave last, 0 for none: one that stays is told once. */
+  /** The socket's last error, 0 for none: a persistent one is reported once. */
   #lastError = 0;
   #closed = false;
 
@@ -132,7 +133,7 @@ class BatchedUdpTransport implements Transport, Reader, DatagramTransport {
     const wildcard = this.host === "::" || this.host === "0.0.0.0";
     this.isWildcard = wildcard;
     this.local = wildcard ? unspecifiedEndpoint(this.port) : new ReportedEndpoint(this.host, this.port);
-    // A socket that is bound to one address answers from nowhere else.
+    // A socket that is bound to one address always answers from it.
     this.#informed = wildcard && askForPacketInfo(libc, fd, family) === 0;
     this.#sockets = sockets;
     this.#socket = socket;
@@ -144,7 +145,7 @@ class BatchedUdpTransport implements Transport, Reader, DatagramTransport {
     this.#options = options;
     const failures = {
       full: (count: number) =>
-        options.onSendError?.(new Error(`${count} replies given up: the socket's send buffer is full`)),
+        options.onSendError?.(new Error(`${count} replies dropped: the socket's send buffer is full`)),
       refused: (errno: number) =>
         options.onSendError?.(new Error(`the system refused to send a reply (errno ${errno})`)),
     };
@@ -158,9 +159,9 @@ class BatchedUdpTransport implements Transport, Reader, DatagramTransport {
   }
 
   share(on = true): boolean {
-    // A descriptor that was closed may be somebody else's by now.
+    // A closed descriptor may have been reused for another file.
     if (this.#closed) return false;
-    // Sockets that share a port must all do so: one more would be in the way.
+    // All sockets that share a port must share it, so the second socket would be in the way.
     this.#closeWayOut();
     const isDone = setReusePort(this.#sockets.libc, this.#fd, on);
     this.#isShared = on;
@@ -168,11 +169,11 @@ class BatchedUdpTransport implements Transport, Reader, DatagramTransport {
     return isDone;
   }
 
-  /** Has replies leave through a socket that nobody watches, where the system allows it. Not for a port that others share. */
+  /** Sends replies through a second, unwatched socket, if the system allows it. Not for a shared port. */
   openWayOut(): void {
-    // The thread's end would leave it open.
+    // The descriptor would leak when the thread ends.
     if (!isMainThread || this.#sender.wayOut !== undefined) return;
-    // From the wildcard each reply has to say where it leaves.
+    // On a wildcard socket each reply needs its source address.
     if (this.isWildcard && !this.#informed) return;
     const { libc } = this.#sockets;
     const wayOut = openWayOut(libc, this.#socket, this.#name);
@@ -194,7 +195,7 @@ class BatchedUdpTransport implements Transport, Reader, DatagramTransport {
     this.#sockets.loop.silence(this.#fd);
     if (this.#isShared && (this.#informed || !this.isWildcard))
       connectToItself(this.#sockets.libc, this.#fd, this.#name, this.#socket.family);
-    // What has arrived is taken: nobody else will.
+    // Processes the received datagrams, which no other socket gets.
     this.#takeLast(this.#fd);
   }
 
@@ -259,7 +260,7 @@ class BatchedUdpTransport implements Transport, Reader, DatagramTransport {
     batch.commitToWords(length, names, nameAt, this.#nameLength);
     if (batch !== this.#sending) batch.flush();
     else if (!this.#draining && !this.#flushScheduled) {
-      // Replies that come between batches leave together.
+      // Replies between batches are sent together.
       this.#flushScheduled = true;
       this.#sockets.loop.atTurnEnd(this.#scheduledFlush);
     }
@@ -277,14 +278,14 @@ class BatchedUdpTransport implements Transport, Reader, DatagramTransport {
   }
 
   /**
-   * Takes what has arrived, and what arrives while it is answered: under load the next queries are there when the replies to these are
-   * sent. Behind single queries there is mostly nothing, and looking costs a system call.
+   * Receives until the socket is empty: under load the next queries have arrived when the replies to the current batch are sent.
+   * After single queries there are mostly none, and checking costs a system call.
    */
   #takeBatches(): void {
     const { loop } = this.#sockets;
     let count = BUSY_BATCH;
     for (let taken = 0; count >= BUSY_BATCH && taken < DATAGRAMS_A_TURN && !this.#closed; taken += count) {
-      // The clock is not worth a look for less than a batch.
+      // Checking the clock is only worthwhile after a full batch.
       if (taken >= BATCH && loop.isTurnOver) break;
       count = this.#takeBatch(this.#fd, true);
       if (this.#nextSlot < this.#filled) return;
@@ -292,7 +293,7 @@ class BatchedUdpTransport implements Transport, Reader, DatagramTransport {
     this.#note(count === -Linux.EAGAIN || count === -Linux.EINTR ? 0 : Math.max(0, -count));
   }
 
-  /** Takes all that has arrived at a socket that nobody will look at again. */
+  /** Receives all datagrams of a socket that is no longer watched. */
   #takeLast(fd: number): void {
     let count = 1;
     this.#takeSlots(false);
@@ -300,7 +301,7 @@ class BatchedUdpTransport implements Transport, Reader, DatagramTransport {
       count = this.#takeBatch(fd, false);
   }
 
-  /** @returns how many there were, or the error that there was. Some are left for another turn where this one is over. */
+  /** @returns the number of datagrams, or the error. Some are left for another turn if this one is over. */
   #takeBatch(fd: number, endsWithTurn: boolean): number {
     const count = this.received.receive(fd);
     this.#nextSlot = 0;
@@ -326,13 +327,13 @@ class BatchedUdpTransport implements Transport, Reader, DatagramTransport {
         nextLook = slot + toLook;
       } while (this.#nextSlot < this.#filled);
     } finally {
-      // What stands where queries stood goes before anything else comes there.
+      // Replies that overwrite their queries are sent before the slots are reused.
       this.#flush();
       this.#draining = false;
     }
   }
 
-  /** Whether the rest of a batch has to wait for the next turn. The system says nothing of what has been taken from it already. */
+  /** Whether the rest of a batch has to wait for the next turn. The event loop does not report data that was already received. */
   #isInterrupted(): boolean {
     if (this.#nextSlot >= this.#filled || !this.#sockets.loop.isTurnOver) return false;
     this.#sockets.loop.goOnLater(this);
@@ -380,5 +381,5 @@ function isAt(words: Uint32Array, at: number, wanted: Uint32Array): boolean {
 }
 
 const NO_INFO = new Uint32Array(0);
-/** Ways that datagrams came in, of which there are as many as addresses of this machine, and interfaces. */
+/** Distinct arrival data: one per address and interface of this machine. */
 const MAX_KNOWN_INFOS = 64;

@@ -1,4 +1,4 @@
-/** UDP sockets made by our own system calls, with the options that Node does not offer. */
+/** UDP sockets made by our own system calls, with options that Node does not offer. */
 
 import { isWildcardHost } from "../lib/net/listen-address.ts";
 import { ERRNO_NAMES, Linux, SocketAddress4, SocketAddress6 } from "../runtime/linux/layouts.ts";
@@ -23,7 +23,7 @@ export interface UdpSocketOptions {
 export interface UdpSocket {
   readonly fd: number;
   readonly family: 4 | 6;
-  /** Whether a socket of family 6 takes IPv4 as well. */
+  /** Whether an IPv6 socket also receives IPv4. */
   readonly dualStack: boolean;
 }
 
@@ -40,7 +40,7 @@ export function openUdpSocket(libc: Libc, target: ListenTarget, options: UdpSock
     const fd = makeSocket(libc, family, dualStack);
     if (fd < 0) throw listenFailure(target, libc.errno());
     if (options.reusePort === true) setSocketNumber(libc, fd, Linux.SOL_SOCKET, Linux.SO_REUSEPORT, 1);
-    // The forced form goes past the system's limit where we have the right to; else as much as is allowed.
+    // The FORCE variant exceeds the system's limit if we have the privilege; else the limit applies.
     if (setSocketNumber(libc, fd, Linux.SOL_SOCKET, Linux.SO_RCVBUFFORCE, SOCKET_BUFFER_OCTETS) < 0) {
       setSocketNumber(libc, fd, Linux.SOL_SOCKET, Linux.SO_RCVBUF, SOCKET_BUFFER_OCTETS);
     }
@@ -67,15 +67,14 @@ export function takesIpv4({ family, dualStack }: UdpSocket): boolean {
 }
 
 /**
- * Opens a second socket at the address of one that is bound alone: replies leave through it, and nothing arrives at it. Whoever watches
- * a socket is called by the kernel each time a datagram has left it: for a socket that epoll watches that is 0.3 of the 4.3 us that an echo
- * over loopback costs. Nobody watches this one.
- *
- * One of IPv6 is connected to its own address, so that the kernel gives it nothing else. What arrives before that, in the microseconds it
- * takes, is to be read from it. Connected IPv4 would number all its datagrams in a row, and so tell every client how many the others get
- * (RFC 7739 has the same of IPv6). There, it is a socket of IPv6 for the mapped address: of two, the kernel takes the one of IPv4.
- * @param name the socket address of the other one, as `getsockname` tells it
- * @returns `undefined` where the system does not allow it
+ * Opens a second socket at the address of one that is bound alone: replies leave through it, and nothing arrives at it. The kernel
+ * calls the watchers of a socket each time a datagram has left it, which is costly for a socket in epoll. Nothing watches this one.
+ * An IPv6 socket is connected to its own address, so that the kernel delivers nothing else to it. Datagrams that arrive before that
+ * must be read from it. A connected IPv4 socket would number all its datagrams in sequence, and so reveal to every client how many
+ * replies the others get (RFC 7739 describes this for IPv6). For IPv4, therefore, an IPv6 socket is bound to the mapped address: of
+ * the two, the kernel prefers the IPv4 socket.
+ * @param name the socket address of the other one, as from `getsockname`
+ * @returns `undefined` if the system does not allow it
  */
 export function openWayOut(libc: Libc, socket: UdpSocket, name: Uint8Array): WayOut | undefined {
   const { fd, family } = socket;
@@ -85,7 +84,7 @@ export function openWayOut(libc: Libc, socket: UdpSocket, name: Uint8Array): Way
   setReusePort(libc, fd, false);
   if (isOpen) {
     setReusePort(libc, wayOut, false);
-    // A stranger may claim to be this address: the least that the kernel allows is enough for what he sends.
+    // A spoofer may use this address as its source: the smallest buffer is enough for such datagrams.
     setSocketNumber(libc, wayOut, Linux.SOL_SOCKET, Linux.SO_RCVBUF, 0);
     return new WayOut(libc, wayOut, takesIpv4(socket));
   }
@@ -97,14 +96,14 @@ function bindWayOut(libc: Libc, wayOut: number, name: Uint8Array, family: 4 | 6)
   if (family === 6)
     return libc.bind(wayOut, name, name.length) === 0 && connectToItself(libc, wayOut, name, family);
   const mapped = new Uint8Array(SOCKET_ADDRESS_OCTETS);
-  // Four octets come out as the mapped address.
+  // Four octets become the mapped address.
   const length = writeSocketAddress(mapped, 0, 6, readAddressOctets(name, 0), readPort(name, 0));
   return libc.bind(wayOut, mapped, length) === 0;
 }
 
 /**
- * Connects a socket to its own address, with the loopback address for the wildcard: no datagram is given to it from then on. One on the wildcard
- * must say of each datagram where it leaves.
+ * Connects a socket to its own address, with the loopback address for the wildcard: it receives no datagrams from then on. A
+ * wildcard socket must set the source address of each datagram.
  */
 export function connectToItself(libc: Libc, fd: number, name: Uint8Array, family: 4 | 6): boolean {
   const octets = readAddressOctets(name, 0);
@@ -119,7 +118,7 @@ const LOOPBACK_4 = Uint8Array.of(127, 0, 0, 1);
 
 const LOOPBACK_6 = Uint8Array.of(0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1);
 
-/** @returns negative where the system refuses */
+/** @returns a negative value if the system refuses */
 function makeSocket(libc: Libc, family: 4 | 6, dualStack: boolean): number {
   const domain = family === 4 ? Linux.AF_INET : Linux.AF_INET6;
   const fd = libc.socket(domain, Linux.SOCK_DGRAM | Linux.SOCK_NONBLOCK | Linux.SOCK_CLOEXEC, 0);
@@ -134,8 +133,8 @@ export function listenFailure({ host, port }: ListenTarget, errno: number): List
 }
 
 /**
- * Lets others that ask for it bind the same address from now on, or no more. Linux looks at the option when the other one binds, so a socket
- * that was bound alone, and thereby found that the port was free, can be shared afterwards.
+ * Sets or clears SO_REUSEPORT. Linux checks the option when another socket binds, so a socket that was bound alone, and thereby
+ * proved that the port was free, can be shared afterwards.
  */
 export function setReusePort(libc: Libc, fd: number, on: boolean): boolean {
   return setSocketNumber(libc, fd, Linux.SOL_SOCKET, Linux.SO_REUSEPORT, on ? 1 : 0) === 0;

@@ -23,7 +23,7 @@ const echo: MessageReceiver = {
 };
 
 describe("the socket that replies leave through", {
-  skip: sockets === undefined ? "koffi is not to be had here" : false,
+  skip: sockets === undefined ? "koffi is not available here" : false,
 }, () => {
   for (const [name, host, family] of [
     ["one address", "127.0.0.1", 4],
@@ -32,7 +32,7 @@ describe("the socket that replies leave through", {
     ["all addresses", "", 4],
     ["all addresses, over IPv6", "", 6],
   ] as const) {
-    test(`is there while the port is not shared: ${name}`, async () => {
+    test(`exists while the port is not shared: ${name}`, async () => {
       assert.ok(sockets !== undefined);
       const transport = await listenUdpBatched(sockets, { host, port: 0 }, echo);
       const socket = createSocket(family === 4 ? "udp4" : "udp6");
@@ -56,10 +56,10 @@ describe("the socket that replies leave through", {
     });
   }
 
-  test("answers what arrives at it before it is connected", async () => {
+  test("answers datagrams that arrive at it before it is connected", async () => {
     assert.ok(sockets !== undefined);
     const { libc } = sockets;
-    // Which of the two sockets the kernel gives a datagram to depends on where that comes from.
+    // The source of a datagram decides which of the two sockets the kernel gives it to.
     const clients = Array.from({ length: 32 }, () => new PlainClient(libc));
     const asking = (fd: number, name: Uint8Array, length: number): number => {
       for (const each of clients) each.ask(name, length);
@@ -81,13 +81,13 @@ describe("the socket that replies leave through", {
     for (const each of clients) each.close();
   });
 
-  test("numbers datagrams so that no client learns how many the others get", async (t) => {
+  test("numbers datagrams so that no client learns how many replies the others get", async (t) => {
     assert.ok(sockets !== undefined);
     const { libc } = sockets;
     const SOCK_RAW = 3;
     const IPPROTO_UDP = 17;
     const DONT_FRAGMENT = 0x4000;
-    // What goes to these addresses is ours alone, however much goes to others.
+    // Only our datagrams go to these addresses, however many go to others.
     const clients = Array.from({ length: 5 }, (_, at) => {
       const octets = Uint8Array.of(127, 86, process.pid & 0xff, at + 1);
       const raw = libc.socket(Linux.AF_INET, SOCK_RAW | Linux.SOCK_NONBLOCK, IPPROTO_UDP);
@@ -115,7 +115,7 @@ describe("the socket that replies leave through", {
           socket.send(new Uint8Array(octets), transport.port, "127.0.0.1");
           await reply;
           socket.close();
-          // Identification, and whether routers may cut it, of those that come from our port (RFC 791 section 3.1).
+          // Identification, and the DF bit, of those that come from our port (RFC 791 section 3.1).
           while (seen.receive(raw) === 1) {
             const [packet] = seen.slots;
             if (packet === undefined || readU16(packet, 20) !== transport.port) continue;
@@ -135,7 +135,7 @@ describe("the socket that replies leave through", {
     for (const { raw } of clients) libc.close(raw);
   });
 
-  test("is done without where the system does not allow it", async () => {
+  test("is left out if the system does not allow it", async () => {
     assert.ok(sockets !== undefined);
     const { libc } = sockets;
     let bound = 0;
@@ -158,11 +158,11 @@ describe("the socket that replies leave through", {
   });
 });
 
-describe("one of two sockets at a port that is to close", {
-  skip: sockets === undefined ? "koffi is not to be had here" : false,
+describe("one of two sockets at a port that is about to close", {
+  skip: sockets === undefined ? "koffi is not available here" : false,
 }, () => {
   for (const host of ["::1", ""]) {
-    test(`leaves what comes to the other: ${host || "all addresses"}`, async () => {
+    test(`leaves datagrams to the other: ${host || "all addresses"}`, async () => {
       assert.ok(sockets !== undefined);
       const { libc } = sockets;
       const closing = await listenUdpBatched(sockets, { host, port: 0 }, echo, { reusePort: true });
@@ -189,7 +189,7 @@ describe("one of two sockets at a port that is to close", {
 
 const LOOPBACK = Uint8Array.of(0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1);
 
-/** A socket that Node knows nothing of, so that it sends at once. */
+/** A socket outside of Node, so that it sends at once. */
 class PlainClient {
   readonly #libc: Libc;
   readonly #fd: number;
@@ -222,7 +222,7 @@ class PlainClient {
   }
 }
 
-/** How many UDP sockets of this process there are at a port. */
+/** The number of UDP sockets of this process at a port. */
 function socketsAt(port: number): number {
   const hexadecimal = port.toString(16).toUpperCase().padStart(4, "0");
   const own = new Set(

@@ -28,7 +28,7 @@ const ways: readonly (readonly [string, UdpListen | undefined])[] = [
   ],
 ];
 
-/** Sends each message back, with the sender's port behind it. */
+/** Sends each message back, with the sender's port after it. */
 const echo: MessageReceiver = {
   receive(bytes, length, port) {
     const out = port.buffer(length + 2);
@@ -45,7 +45,7 @@ async function client(family: 4 | 6 = 4): Promise<Socket> {
   return socket;
 }
 
-/** Sends a datagram to a transport whenever it hands one on, and counts those of each turn of the event loop. */
+/** Sends a datagram to a transport whenever the transport delivers one, and counts those of each turn of the event loop. */
 class Refill implements MessageReceiver {
   static readonly TOTAL = 5_000;
   readonly #socket = createSocket("udp4");
@@ -64,9 +64,9 @@ class Refill implements MessageReceiver {
     echo.receive(bytes, length, port);
   }
 
-  /** @returns how many came in each turn */
+  /** @returns the number of datagrams in each turn */
   async run(port: number): Promise<number[]> {
-    // A connected socket sends at once, so that the next datagram is there before this one is answered.
+    // A connected socket sends at once, so that the next datagram has arrived before this one is answered.
     await new Promise<void>((resolve) => this.#socket.connect(port, "127.0.0.1", resolve));
     for (let n = 0; n < 200; n++) this.#send();
     while (this.#turns.reduce((sum, count) => sum + count) < Refill.TOTAL) {
@@ -82,7 +82,7 @@ class Refill implements MessageReceiver {
   }
 }
 
-test("a flood of queries that take long ends a turn of the event loop within a batch, and all are answered", {
+test("a flood of slow queries ends a turn of the event loop within a batch, and all are answered", {
   skip: sockets === undefined,
 }, async () => {
   const own = await ownLoop();
@@ -92,11 +92,11 @@ test("a flood of queries that take long ends a turn of the event loop within a b
   const transport = await listenUdpBatched(own, { host: "127.0.0.1", port: 0 }, refill);
   const most = Math.max(...(await refill.run(transport.port)));
   await transport.close();
-  // It looks at the clock behind each eighth.
+  // It checks the clock after each eighth.
   assert.ok(most <= 8, `${most} datagrams of 0.5 ms each in one turn`);
 });
 
-test("a turn that is over in the middle of a batch leaves the rest of it to the next turns, or to the end of the socket", {
+test("a turn that is over within a batch leaves the rest of it to the next turns, or to the end of the socket", {
   skip: sockets === undefined,
 }, async () => {
   const own = await ownLoop();
@@ -115,7 +115,7 @@ test("a turn that is over in the middle of a batch leaves the rest of it to the 
   const replies: number[] = [];
   socket.on("message", (reply) => replies.push(reply[0] ?? -1));
   const all = Array.from({ length: BATCH }, (_, number) => number);
-  // A connected socket sends at once: all of them are there before the first is looked at.
+  // A connected socket sends at once: all of them have arrived before the first is processed.
   for (const number of all) socket.send(Uint8Array.of(number));
   while (replies.length < BATCH) {
     await new Promise((resolve) => setImmediate(resolve));
@@ -134,7 +134,7 @@ test("a turn that is over in the middle of a batch leaves the rest of it to the 
 });
 
 for (const [name, listen] of ways) {
-  describe(`UDP by ${name}`, { skip: listen === undefined ? "koffi is not to be had here" : false }, () => {
+  describe(`UDP by ${name}`, { skip: listen === undefined ? "koffi is not available here" : false }, () => {
     if (listen === undefined) return;
 
     async function withTransport(
@@ -191,7 +191,7 @@ for (const [name, listen] of ways) {
       });
     });
 
-    test("answers that come later and out of order reach their own clients", async () => {
+    test("late answers, and answers out of order, reach their own clients", async () => {
       const waiting: { port: ReplyPort; tag: number }[] = [];
       const later: MessageReceiver = {
         receive(bytes, _length, port) {
@@ -220,7 +220,7 @@ for (const [name, listen] of ways) {
       });
     });
 
-    test("tells of datagrams that it cuts", async () => {
+    test("reports truncated datagrams", async () => {
       const lengths: number[] = [];
       let cut = 0;
       const watching: MessageReceiver = {
@@ -247,7 +247,7 @@ for (const [name, listen] of ways) {
       ["later", ""],
       ["later", "127.0.0.1"],
     ] as const) {
-      test(`replies larger than a slot go out whole ${when} from ${host === "" ? "the wildcard" : host}`, async () => {
+      test(`replies larger than a slot are sent whole ${when} from ${host === "" ? "the wildcard" : host}`, async () => {
         const reply = (port: ReplyPort, size: number): void => {
           port.buffer(size).fill(7, 0, size);
           port.send(size);
@@ -276,7 +276,7 @@ for (const [name, listen] of ways) {
       });
     }
 
-    test("a flood is taken in portions, between which the event loop goes on", async () => {
+    test("a flood is received in portions, between which the event loop goes on", async () => {
       const refill = new Refill();
       await withTransport({ host: "127.0.0.1", port: 0 }, refill, async (transport) => {
         const most = Math.max(...(await refill.run(transport.port)));
@@ -284,7 +284,7 @@ for (const [name, listen] of ways) {
       });
     });
 
-    test("an empty datagram and one of 60,000 octets are handed on and do no harm", async () => {
+    test("an empty datagram and one of 60,000 octets are delivered and do no harm", async () => {
       const lengths: number[] = [];
       const noting: MessageReceiver = {
         receive(bytes, length, port) {
@@ -324,7 +324,7 @@ for (const [name, listen] of ways) {
       );
     });
 
-    test("passes over datagrams from port 0, and counts them", async (t) => {
+    test("skips datagrams from port 0, and counts them", async (t) => {
       const raw = rawUdpSocket(sockets);
       if (raw === undefined) {
         t.skip("only root may send from port 0");
@@ -354,7 +354,7 @@ for (const [name, listen] of ways) {
       await transport.close();
     });
 
-    test("the first datagram of a batch that is passed on is the one for which the clock is read", async (t) => {
+    test("the clock is read for the first delivered datagram of a batch", async (t) => {
       const raw = rawUdpSocket(sockets);
       if (raw === undefined) {
         t.skip("only root may send from port 0");
@@ -376,7 +376,7 @@ for (const [name, listen] of ways) {
         while (seen.length < 2 * batch + 2) await new Promise(setImmediate);
       }
       await replies;
-      // Plain sockets bring datagrams one by one, and a batch may go on in another turn.
+      // Plain sockets deliver datagrams one by one, and a batch may continue in another turn.
       for (const first of [0, 2]) assert.equal(seen[first], false);
       raw.close();
       socket.close();
@@ -402,7 +402,7 @@ function gather(socket: Socket, count: number): Promise<Buffer[]> {
 }
 
 describe("a UDP socket that is shared after it was opened alone", {
-  skip: sockets === undefined ? "koffi is not to be had here" : false,
+  skip: sockets === undefined ? "koffi is not available here" : false,
 }, () => {
   for (const [name, host] of [
     ["one address", "127.0.0.1"],

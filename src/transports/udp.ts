@@ -1,4 +1,4 @@
-/** DNS over UDP on `node:dgram`: one callback a datagram. */
+/** DNS over UDP on `node:dgram`: one callback per datagram. */
 import { createSocket, type RemoteInfo, type Socket } from "node:dgram";
 import { isWildcardHost } from "../lib/net/listen-address.ts";
 import type { Endpoint } from "../plugin/message/endpoint.ts";
@@ -15,19 +15,19 @@ import {
 
 export interface UdpOptions {
   /**
-   * Lets several sockets share the address (`multisocket`). Two servers then do not notice each other: the first socket of a server
-   * is opened without.
+   * Lets several sockets share the address (`multisocket`). Two servers would then not notice each other, so the first socket of a
+   * server is opened without it.
    */
   readonly reusePort?: boolean;
-  /** Told of datagrams that could not be sent, and of a socket that cannot be read. */
+  /** Called for datagrams that could not be sent, and for a socket that cannot be read. */
   readonly onSendError?: (error: Error) => void;
-  /** Told of each datagram that was longer than the room for it, and is handed on without its end. */
+  /** Called for each truncated datagram, which is still delivered. */
   readonly onCutOff?: (() => void) | undefined;
-  /** Told of each datagram from port 0, to which nothing can be sent: it is skipped. */
+  /** Called for each datagram from port 0, which cannot be answered: it is skipped. */
   readonly onUnanswerable?: (() => void) | undefined;
 }
 
-/** Something that opens UDP sockets: by the datagram, or by the batch. */
+/** Opens UDP sockets, plain or batched. */
 export type UdpListen = (
   target: ListenTarget,
   receiver: MessageReceiver,
@@ -47,7 +47,7 @@ export async function listenUdp(
   return new UdpTransport(socket, receiver, options);
 }
 
-/** Addresses are always literal here: the resolver that `dgram` would ask for each packet is skipped. */
+/** Addresses are always literal here, so the resolver that `dgram` would call for each packet is skipped. */
 const lookupLiteral = (
   host: string,
   _options: unknown,
@@ -83,7 +83,7 @@ function bindUdp(target: ListenTarget, options: UdpOptions): Promise<Socket> {
   });
 }
 
-/** What a machine without IPv6 says when asked for `::`. */
+/** Errors of a machine without IPv6 for `::`. */
 export const NO_IPV6: ReadonlySet<string> = new Set(["EAFNOSUPPORT", "EADDRNOTAVAIL", "EINVAL"]);
 
 class UdpTransport implements Transport {
@@ -149,7 +149,7 @@ function growReceiveBuffer(socket: Socket): void {
   try {
     socket.setRecvBufferSize(RECEIVE_BUFFER_OCTETS);
   } catch {
-    // The kernel allows less than wished: its own size serves as well, only bursts are shorter.
+    // The kernel's limit is lower: its own size will do, with less room for bursts.
     return;
   }
 }

@@ -1,4 +1,7 @@
-/** Many clients that pipeline queries and read no replies: what all of them make the process hold has a bound, and others are answered. */
+/**
+ * Many clients that pipeline queries and read no replies: the memory that they hold together is limited, and other clients are
+ * answered.
+ */
 import assert from "node:assert/strict";
 import { once } from "node:events";
 import { connect, type Socket } from "node:net";
@@ -13,12 +16,12 @@ import { listenHttps } from "./https.ts";
 import { listenTcp } from "./tcp.ts";
 import type { ListenTarget, MessageReceiver, Transport } from "./transport.ts";
 
-/** What all may hold together. Each client alone would have as much as 512 KiB. */
+/** Common limit. Each client alone would have as much as 512 KiB. */
 const BOUND = 1024 * 1024;
-/** A chunk of what a client sends, and what is answered of it before anyone looks: may come on top, of one connection. */
+/** A chunk of one client's data and its replies, which may come on top before a check. */
 const MARGIN = 512 * 1024;
 const CLIENTS = 24;
-/** So many have to go before it is over. */
+/** Connections closed before the test ends. */
 const CLOSED = 8;
 const REPLY_OCTETS = 290;
 const MESSAGE = Buffer.alloc(12);
@@ -30,7 +33,7 @@ interface Protocol {
   listen(receiver: MessageReceiver, budget: ConnectionBudget, onUnread: () => void): Promise<Transport>;
   /** The beginning of a connection. */
   readonly greeting: Buffer;
-  /** The requests number `first` and up to a hundred more. */
+  /** Requests from number `first` on, up to a hundred. */
   requests(first: number, count: number): Buffer;
 }
 
@@ -72,7 +75,7 @@ const PROTOCOLS: readonly Protocol[] = [
       }),
     greeting: Buffer.concat([
       Buffer.from("PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"),
-      // Windows in which all replies have room: it is the socket that nobody reads.
+      // Windows with room for all replies: only the socket is left unread.
       frame(FrameType.SETTINGS, 0, 0, Buffer.of(0, Setting.INITIAL_WINDOW_SIZE, 0x7f, 0xff, 0xff, 0xff)),
       frame(FrameType.WINDOW_UPDATE, 0, 0, Buffer.of(0x7f, 0, 0, 0)),
     ]),
@@ -113,7 +116,7 @@ function repeated(count: number, make: (index: number) => Buffer): Buffer {
   return Buffer.concat(Array.from({ length: count }, (_, index) => make(index)));
 }
 
-/** Answers each message at once, and watches what is held. */
+/** Answers each message at once, and records the held memory. */
 class Answerer implements MessageReceiver {
   most = 0;
   readonly #budget: ConnectionBudget;
@@ -129,7 +132,7 @@ class Answerer implements MessageReceiver {
   }
 }
 
-/** Asks as long as the server reads, and reads nothing. */
+/** Sends queries as long as the server reads, and reads nothing. */
 function askAndReadNothing(port: number, protocol: Protocol): Socket {
   const socket = connect(port, "127.0.0.1").on("error", () => undefined);
   socket.pause();
@@ -147,7 +150,7 @@ function askAndReadNothing(port: number, protocol: Protocol): Socket {
 }
 
 for (const protocol of PROTOCOLS)
-  test(`clients that pipeline over ${protocol.name} and read nothing hold no more than all may, and others are answered`, async () => {
+  test(`clients that pipeline over ${protocol.name} and read nothing hold no more than the common limit, and others are answered`, async () => {
     const budget = new ConnectionBudget({ maxUnsentOfAll: BOUND });
     const receiver = new Answerer(budget);
     let closed = 0;
@@ -182,7 +185,7 @@ for (const protocol of PROTOCOLS)
     while (budget.unsent > 0) await nextTurn();
   });
 
-test("small replies that wait count with the objects that stand for them", async () => {
+test("small waiting replies count with Node's objects for them", async () => {
   const budget = new ConnectionBudget({ maxUnsent: 64 * 1024 });
   let answered = 0;
   const receiver: MessageReceiver = {
@@ -198,7 +201,7 @@ test("small replies that wait count with the objects that stand for them", async
   try {
     while (budget.unsent <= budget.limits.maxUnsent) await nextTurn();
     const then = answered;
-    // It is read no further. A reply of 12 octets was 64 KiB / 14 times as cheap before they counted.
+    // The server stops reading from it. Without the objects, a reply of 12 octets would count far less.
     for (let turn = 0; turn < 50; turn++) await nextTurn();
     assert.ok(answered - then < 512, `${answered - then} more were answered`);
     assert.ok(budget.unsent < 64 * 1024 + MARGIN, `${budget.unsent} octets are held`);
@@ -208,7 +211,7 @@ test("small replies that wait count with the objects that stand for them", async
   }
 });
 
-test("queries that wait to be taken count, whole or not", async () => {
+test("queries that wait to be processed count, whole or not", async () => {
   const budget = new ConnectionBudget();
   const receiver: MessageReceiver = { receive: () => undefined };
   const transport = await PROTOCOLS[0]?.listen(receiver, budget, () => undefined);
@@ -216,7 +219,7 @@ test("queries that wait to be taken count, whole or not", async () => {
   const socket = connect(transport.port, "127.0.0.1").on("error", () => undefined);
   try {
     await once(socket, "connect");
-    // Of these 256 are under way, and no more.
+    // Of these, 256 are in flight, and no more.
     socket.write(PROTOCOLS[0].requests(0, 2_000));
     while (budget.unsent < 10_000) await nextTurn();
   } finally {

@@ -4,7 +4,7 @@ import { type AddressInfo, connect, createServer, type Socket } from "node:net";
 import { test } from "node:test";
 import { untilAccepted } from "./byte-stream-server.ts";
 
-test("a socket that closes once nothing waits to be accepted resets no connection", async () => {
+test("a socket that closes once its accept queue is empty resets no connection", async () => {
   const taken: Socket[] = [];
   const server = createServer((socket) => void taken.push(socket.on("error", () => undefined)));
   server.listen(0, "127.0.0.1");

@@ -1,4 +1,4 @@
-/** Words that directives have in common which send queries to other servers. */
+/** Arguments shared by the directives that send queries to other servers. */
 import type { Name } from "../dns/index.ts";
 import { type Argument, INVALID, rest, zones } from "../plugin/config/arguments.ts";
 import { parseZones, ValueProblem } from "../plugin/config/values.ts";
@@ -31,7 +31,7 @@ export const fromZone: Argument<Name> = {
   usage: (label) => label,
 };
 
-/** The servers that a directive names, {@link MAX_TARGETS} words at the most. */
+/** The servers that a directive names, at most {@link MAX_TARGETS} words. */
 export function targets(rules: TargetRules): Argument<readonly Target[]> {
   return {
     read(cursor, label) {
@@ -49,7 +49,7 @@ export function targets(rules: TargetRules): Argument<readonly Target[]> {
   };
 }
 
-/** Unlike other lists of zones this one has no meaning when it is empty. */
+/** Unlike other lists of zones, this one must not be empty. */
 export const zonesGiven: Argument<ZoneList> = {
   read(cursor, label) {
     return cursor.peek() === undefined ? cursor.missing(label, "a zone") : zones().read(cursor, label);

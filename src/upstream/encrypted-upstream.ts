@@ -1,4 +1,4 @@
-/** Upstreams over TLS and HTTPS. This room is loaded for a configuration that names one, and not before. */
+/** Upstreams over TLS and HTTPS. Loaded only for a configuration that names one. */
 import type { SecureContext } from "node:tls";
 import type { UpstreamAddress } from "./config/address.ts";
 import { clientContext, TlsClient, TlsDialler, type TlsMaterial } from "./encrypted/tls-client.ts";
@@ -11,13 +11,13 @@ import { Http2Exchange } from "./http2/http2-exchange.ts";
 import { TcpExchange } from "./tcp/tcp-exchange.ts";
 import { type Upstream, upstreamWithOneTransport } from "./upstream.ts";
 
-/** Where an encrypted upstream is, and who it has to prove to be. */
+/** Address and identity of an encrypted upstream. */
 export interface EncryptedPlace {
   readonly address: UpstreamAddress;
   readonly scheme: "tls" | "https";
-  /** The name in its certificate; its address without it. */
+  /** The name in its certificate; its address if absent. */
   readonly serverName: string | undefined;
-  /** What HTTP requests name as the host, with the port if it is not 443. */
+  /** The host of HTTP requests, with the port if it is not 443. */
   readonly authority: string;
   readonly path: string;
 }
@@ -33,8 +33,8 @@ export interface EncryptedUpstreamOptions extends Omit<ExchangeOptions, "remote"
 type InContext = EncryptedUpstreamOptions & { readonly context: SecureContext };
 
 /**
- * Makes upstreams that share what is trusted and shown.
- * @throws Error with a message for the operator when certificates or keys are no good
+ * Makes upstreams that share certificates and keys.
+ * @throws Error with a message for the operator if certificates or keys are invalid
  */
 export function encryptedUpstreams(
   material: TlsMaterial,

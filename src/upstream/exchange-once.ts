@@ -1,13 +1,13 @@
-/** One query, one promise: for set-up and for background work such as the refresh of a zone. */
+/** One query as one promise: for setup, and for background work such as the refresh of a zone. */
 import { type Exchange, UpstreamRequest } from "./exchange/exchange.ts";
 import type { ExchangeError } from "./exchange/exchange-error.ts";
 
 /**
- * Sends a query and settles with the octets of the reply, whose header and question fit. The id of the query is replaced.
+ * Sends a query and resolves with the octets of the reply, whose header and question match. The id of the query is replaced.
  *
  * @param query a whole message with one question
  * @param questionEnd where its question ends
- * @param timeout milliseconds for the answer, and for a connection if there has to be one
+ * @param timeout milliseconds for the answer, and for a connection if a new one is needed
  * @throws ExchangeError
  */
 export function exchangeOnce(

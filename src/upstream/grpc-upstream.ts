@@ -11,9 +11,9 @@ import { type Upstream, upstreamWithOneTransport } from "./upstream.ts";
 
 export interface GrpcPlace {
   readonly address: UpstreamAddress;
-  /** What requests name as the host. */
+  /** The host of requests. */
   readonly authority: string;
-  /** The name in its certificate; its address without it. */
+  /** The name in its certificate; its address if absent. */
   readonly serverName: string | undefined;
 }
 
@@ -24,7 +24,7 @@ export interface GrpcUpstreamOptions extends Omit<ExchangeOptions, "remote" | "m
   readonly context: SecureContext | undefined;
 }
 
-/** An upstream that speaks DNS over gRPC. */
+/** Makes an upstream that speaks DNS over gRPC. */
 export function grpcUpstream(place: GrpcPlace, options: GrpcUpstreamOptions): Upstream {
   const { address, authority, serverName } = place;
   const { context, metrics, random } = options;

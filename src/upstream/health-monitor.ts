@@ -1,6 +1,6 @@
 /**
- * Whether an upstream answers. It is asked only after a query to it failed, and then again and again until it answers:
- * any reply will do, whatever its rcode (docs/spec/coredns-behaviour.md#upstream-connections).
+ * Health of an upstream. Probes start only after a query has failed, and repeat until an answer arrives. Any reply counts, whatever
+ * its rcode (docs/spec/coredns-behaviour.md#upstream-connections).
  */
 import { encodeMessage, makeQuery } from "../dns/message.ts";
 import type { Name } from "../dns/name.ts";
@@ -12,7 +12,7 @@ import type { Clock, Timer } from "../lib/time/clock.ts";
 import { type Exchange, Fit, UpstreamRequest } from "./exchange/exchange.ts";
 
 export interface HealthProbe {
-  /** The name whose NS records are asked for. */
+  /** The name whose NS records are queried. */
   readonly domain: Name;
   readonly recursionDesired: boolean;
   /** Milliseconds from a failed probe to the next. */
@@ -26,7 +26,7 @@ export interface HealthMonitorOptions extends HealthProbe {
   readonly failures: CounterSlot;
 }
 
-/** Milliseconds that a probe's answer, and the connection for it, may take. */
+/** Milliseconds for a probe's answer, and for its connection. */
 export const PROBE_TIMEOUT = 1_000;
 
 export class HealthMonitor {
@@ -42,12 +42,12 @@ export class HealthMonitor {
     this.#probe = new Probe(options, (healthy) => this.#concluded(healthy));
   }
 
-  /** Failed probes since the last good one. */
+  /** Failed probes since the last success. */
   get fails(): number {
     return this.#fails;
   }
 
-  /** Whether a check is under way: it ends with the first good answer. */
+  /** Whether probes are running: they end with the first success. */
   get checking(): boolean {
     return this.#checking;
   }
@@ -57,7 +57,7 @@ export class HealthMonitor {
     return maxFails > 0 && this.#fails > maxFails;
   }
 
-  /** A query failed: begins to probe, unless that is under way. */
+  /** Starts to probe after a failed query, unless probes are running. */
   check(): void {
     if (this.#checking || this.#stopped) return;
     this.#checking = true;
@@ -107,7 +107,7 @@ class Probe extends UpstreamRequest {
     return true;
   }
 
-  /** Any response says that somebody is there. */
+  /** Any response shows that the server is alive. */
   override fit(message: Uint8Array): Fit {
     return (readU16(message, 2) & Flag.QR) === 0 ? Fit.NONE : Fit.WHOLE;
   }

@@ -52,11 +52,11 @@ const both: Script = (asked) => {
   });
 };
 
-it("gives IPv4 addresses first, behind aliases too", async () => {
+it("returns IPv4 addresses first, also through aliases", async () => {
   assert.deepEqual(await through(await server(both))(HOST), ["192.0.2.53", "2001:db8::53"]);
 });
 
-it("asks the next server when one does not answer, or answers with an error", async () => {
+it("asks the next server if one does not answer, or answers with an error", async () => {
   const silent = await server(SILENT);
   const refusing = await server((asked) => asked.answer({ rcode: 5 }));
   const addresses = through(silent, refusing, await server(both))(HOST);
@@ -93,7 +93,7 @@ it("says why there is no address", async () => {
   await assert.rejects(lookup, /i\/o timeout/);
 });
 
-it("the machine knows itself", async () => {
+it("the machine resolves its own name", async () => {
   const addresses = await systemLookup(Name.parse("localhost"));
   assert.ok(addresses.includes("127.0.0.1") || addresses.includes("::1"), addresses.join());
 });

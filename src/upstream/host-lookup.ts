@@ -1,4 +1,4 @@
-/** Addresses of a host by its name: for upstreams that are given by name, once at set-up. */
+/** Addresses of a host by name, for upstreams that are given by name. Used once, at setup. */
 
 import { lookup } from "node:dns/promises";
 import { EncodedSections } from "../dns/encoded-sections.ts";
@@ -12,13 +12,13 @@ import { messageOf } from "../lib/text/message-of.ts";
 import type { Exchange } from "./exchange/exchange.ts";
 import { exchangeOnce } from "./exchange-once.ts";
 
-/** IPv4 addresses first, then IPv6. Rejects when there is none. */
+/** IPv4 addresses first, then IPv6. Rejects if the host has no address. */
 export type HostLookup = (host: Name) => Promise<string[]>;
 
-/** Milliseconds that one server may take to answer. */
+/** Milliseconds for one server's answer. */
 export const LOOKUP_TIMEOUT = 2_000;
 
-/** Asks the resolver of this machine, files such as /etc/hosts included. */
+/** Uses the resolver of this machine, including files such as /etc/hosts. */
 export const systemLookup: HostLookup = async (host) => {
   const name = host.toString().replace(/\.$/, "");
   try {
@@ -29,7 +29,7 @@ export const systemLookup: HostLookup = async (host) => {
   }
 };
 
-/** Why the C library finds no address, in words. */
+/** The error of the C library's resolver, in words. */
 function lookupFault(error: unknown): string {
   const code = error instanceof Error && "code" in error ? error.code : undefined;
   if (code === "ENOTFOUND") return "no such host";
@@ -37,7 +37,7 @@ function lookupFault(error: unknown): string {
   return messageOf(error);
 }
 
-/** Asks the given servers, one after the other until one says something of use. */
+/** Queries the given servers one after the other until one has a usable answer. */
 export function lookupThrough(servers: readonly Exchange[]): HostLookup {
   return async (host) => {
     const addresses: string[] = [];

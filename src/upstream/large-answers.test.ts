@@ -1,4 +1,4 @@
-/** Buffers of large answers are used again: left to the garbage collector, they took hundreds of megabytes under a flood of them. */
+/** Buffers of large answers are reused: left to the garbage collector, they piled up under a flood of large answers. */
 import assert from "node:assert/strict";
 import { afterEach, test } from "node:test";
 import type { PooledBuffer } from "../lib/collections/buffer-pool.ts";
@@ -24,7 +24,7 @@ class LendingRequest extends TestRequest {
   }
 }
 
-/** As long as a message can be: the query, and behind it the last octet of its id, over and over. */
+/** As long as a message can be: the query, followed by the last octet of its id, repeated. */
 const LARGE: Script = (asked) => {
   const reply = Buffer.alloc(0xffff, asked.bytes[1]);
   reply.set(asked.bytes);
@@ -67,7 +67,7 @@ function assertWhole({ results }: LendingRequest): void {
   assert.ok(filling.every((octet) => octet === filling[0]));
 }
 
-test("a large answer that was given back makes room for the next one, and one that was kept does not", async () => {
+test("a returned large answer makes room for the next one, and a kept one does not", async () => {
   const ask = await exchangeWith(LARGE);
   const first = await ask();
   assertWhole(first);
@@ -80,7 +80,7 @@ test("a large answer that was given back makes room for the next one, and one th
   assertWhole(third);
 });
 
-test("a large answer that nobody waits for makes room for the next one at once", async () => {
+test("a large answer to an abandoned query makes room for the next one at once", async () => {
   const ask = await exchangeWith((asked) => {
     const late = Buffer.alloc(0xffff);
     late.set(asked.bytes);
@@ -99,7 +99,7 @@ test("a large answer that nobody waits for makes room for the next one at once",
   assert.equal(seen.size, 1);
 });
 
-test("a small answer is the request's own", async () => {
+test("a small answer has its own octets", async () => {
   const ask = await exchangeWith(HONEST);
   assert.equal((await ask()).lent, undefined);
 });

@@ -1,4 +1,4 @@
-/** The TO words of `forward` and `grpc`: what each means, and the addresses that they come to in the end (src/plugins/forward/README.md). */
+/** The TO words of `forward` and `grpc`: their meaning, and their addresses (src/plugins/forward/README.md). */
 
 import { Name } from "../dns/index.ts";
 import { readTextFile } from "../lib/files/bounded-file.ts";
@@ -17,27 +17,27 @@ interface TargetWay {
   readonly scheme: TargetScheme;
   /** `tls://9.9.9.9%dns.quad9.net`: the name in the certificate of this upstream. */
   readonly serverName: string | undefined;
-  /** Of `https://` only. */
+  /** Only for `https://`. */
   readonly path: string;
 }
 
 export type Target = TargetWay &
   (
     | { readonly kind: "address"; readonly address: UpstreamAddress }
-    /** A file like /etc/resolv.conf or the name of a host: only the machine can tell which. */
+    /** A file like /etc/resolv.conf or a host name: only the machine can decide which. */
     | { readonly kind: "file or host"; readonly text: string }
   );
 
-/** A server to ask. */
+/** A server to query. */
 export interface Place extends TargetWay {
   readonly address: UpstreamAddress;
-  /** What HTTP requests name as the host. */
+  /** The host of HTTP requests. */
   readonly authority: string;
 }
 
-/** How many TO words may stand in one directive; files and host names may stand for more addresses. */
+/** Maximum TO words of one directive; files and host names may stand for more addresses. */
 export const MAX_TARGETS = 15;
-/** What CoreDNS asks for, and RFC 8484 has in its examples. */
+/** CoreDNS's path, as in the examples of RFC 8484. */
 const DEFAULT_PATH = "/dns-query";
 
 const PORTS: Readonly<Record<TargetScheme, number>> = {
@@ -48,7 +48,7 @@ const PORTS: Readonly<Record<TargetScheme, number>> = {
   grpc: 443,
 };
 
-/** Schemes of other programs, and what they are called here, the best match first. */
+/** Schemes of other programs, and our names for them, the best match first. */
 const SYNONYMS: Readonly<Record<string, readonly TargetScheme[]>> = {
   tcp: ["dns"],
   udp: ["dns"],
@@ -60,16 +60,16 @@ const SYNONYMS: Readonly<Record<string, readonly TargetScheme[]>> = {
   doq: ["quic"],
 };
 
-/** Who writes one of these must not end up with plain text. */
+/** A user who writes one of these must not end up with plain text. */
 const ENCRYPTED: ReadonlySet<string> = new Set(["tls", "dot", "https", "doh", "https3", "h3", "quic", "doq"]);
 
-/** Which places a plugin can send queries to. Words without a scheme have `dns`. */
+/** The targets that a plugin supports. Words without a scheme have `dns`. */
 export interface TargetRules {
   readonly plugin: string;
   readonly schemes: readonly TargetScheme[];
   /** The scheme of `unix://PATH`; without it there are no such targets. */
   readonly sockets?: TargetScheme;
-  /** What encrypts where no scheme does: the remedy for `tls://` and the like. */
+  /** The option that encrypts if no scheme does: the remedy for `tls://` and the like. */
   readonly encryptedBy?: string;
 }
 
@@ -93,7 +93,7 @@ export function target({ plugin, schemes, sockets, encryptedBy }: TargetRules): 
           likelyScheme(named, schemes, rest),
           (ENCRYPTED.has(named) ? encryptedBy : undefined) ?? supported,
         );
-      // Whoever asks for encryption is never shown a form without it.
+      // A user who asks for encryption is never offered a form without it.
       const expected = scheme === "dns" ? undefined : `an IP address or a host name after ${scheme}://`;
       const { text, serverName, path } = partsOf(scheme, rest);
       const place = parseHostPort(text, PORTS[scheme]);
@@ -108,7 +108,7 @@ export function target({ plugin, schemes, sockets, encryptedBy }: TargetRules): 
         );
       const way = { scheme, serverName, path: path ?? DEFAULT_PATH } as const;
       if (address !== undefined) return { ...way, kind: "address", address };
-      // Digits and dots are a mistyped address, not a name that somebody could look up.
+      // Digits and dots are a mistyped address, not a name to look up.
       if (text === "" || /^[\d.]+(:\d*)?$/.test(text))
         return new ValueProblem(notATarget(word), undefined, expected);
       if (isPlaceholder(text)) return new ValueProblem(notATarget(word), undefined, PLACEHOLDER_REMEDY);
@@ -126,7 +126,7 @@ export function target({ plugin, schemes, sockets, encryptedBy }: TargetRules): 
 
 const PLACEHOLDER_REMEDY = "an address in place of the placeholder, or {$NAME} for an environment variable";
 
-/** The word as it was meant, where its scheme is known by another name or misspelt. */
+/** The word that was probably meant, if its scheme has another name or is misspelled. */
 function likelyScheme(named: string, schemes: readonly TargetScheme[], rest: string): string | undefined {
   const [synonym] = SYNONYMS[named]?.filter((scheme) => schemes.includes(scheme)) ?? [];
   const likely = synonym ?? nearestWord(named, schemes);
@@ -138,7 +138,7 @@ function withSlashes(text: string, scheme: TargetScheme): string {
   return `${scheme}://${text.slice(scheme.length + 1).replace(/^\//, "")}`;
 }
 
-/** `$UPSTREAM` and `10.x.0.10`: what somebody was to fill in. */
+/** `$UPSTREAM` and `10.x.0.10`: placeholders that were not filled in. */
 function isPlaceholder(text: string): boolean {
   return text.includes("$") || /^(?=.*x)([\dx]+\.){3}[\dx]+(:[\dx]+)?$/i.test(text);
 }
@@ -147,17 +147,17 @@ function partsOf(
   scheme: TargetScheme,
   rest: string,
 ): { readonly text: string; readonly serverName: string | undefined; readonly path: string | undefined } {
-  // A percent sign of plain DNS begins the zone of a link-local address, and a slash at the front a file.
+  // In plain DNS, a percent sign starts the zone of a link-local address, and a leading slash a file.
   if (scheme === "dns" || rest.startsWith("/")) return { text: rest, serverName: undefined, path: undefined };
   const [, host = rest, path] = (scheme === "https" ? /^([^/]*)(\/.*)?$/.exec(rest) : undefined) ?? [];
   return { ...splitServerName(host), path };
 }
 
-/** Addresses of hosts in TO that are not to be looked up; keys are names in lower case with a dot at the end. */
+/** Addresses of hosts in TO that are not looked up; keys are lower-case names with a final dot. */
 export type Bootstrap = ReadonlyMap<string, readonly string[]>;
 
 /**
- * The servers that the words stand for, each once, in their order.
+ * The servers that the words stand for, each once, in order.
  * @throws SetupError
  */
 export async function resolveTargets(
@@ -184,14 +184,14 @@ class NoAddressError extends SetupError {
 }
 
 /**
- * What can be told of the words without asking anybody: whether the files among them are there.
+ * Checks the words without any query: whether the named files exist.
  * @throws SetupError
  */
 export async function examineTargets(targets: readonly Target[]): Promise<void> {
   const files = targets.filter((word) => word.kind === "file or host" && hostOf(word) === undefined);
   const nobody: HostLookup = () => Promise.reject(new Error("not looked up"));
   const places = await Promise.all(files.map((file) => placesOf(file, nobody)));
-  // A file without an address is good enough beside other words, as at the start.
+  // A file without an address is accepted beside other words, as at the start.
   if (files.length > 0 && files.length === targets.length && places.every((found) => found.length === 0))
     throw new NoAddressError(targets);
 }
@@ -218,7 +218,7 @@ async function placesOf(word: Target, lookup: HostLookup, bootstrap?: Bootstrap)
     if (!(error instanceof Error)) throw error;
     const isMissing = "code" in error && (error.code === "ENOENT" || error.code === "ENOTDIR");
     problem = fileFault(error);
-    // Who names a file that is there means the file, and would look for the fault in DNS.
+    // The word names an existing file, so the error must be about the file and not about DNS.
     if (!isMissing) asFile = ` (${problem})`;
   }
   if (host === undefined)
@@ -236,7 +236,7 @@ async function placesOf(word: Target, lookup: HostLookup, bootstrap?: Bootstrap)
   } catch (error) {
     throw new SetupError(`failed to resolve "${text}": ${messageOf(error)}${asFile}`, {
       notes: [
-        `write its IP address${bootstrap === undefined ? "" : ", or name a server that knows it with 'resolver'"}`,
+        `write its IP address${bootstrap === undefined ? "" : ", or name a server that resolves it with 'resolver'"}`,
       ],
     });
   }
@@ -244,7 +244,7 @@ async function placesOf(word: Target, lookup: HostLookup, bootstrap?: Bootstrap)
     .flatMap((ip) => upstreamAddress(ip, port) ?? [])
     .map((address) => ({
       ...at(address),
-      // Who is named has to prove the name.
+      // A host given by name has to prove its name.
       serverName: serverName ?? spelled,
       authority: port === usualPort ? spelled : `${spelled}:${port}`,
     }));
@@ -252,12 +252,12 @@ async function placesOf(word: Target, lookup: HostLookup, bootstrap?: Bootstrap)
 
 interface Host {
   readonly name: Name;
-  /** Without a dot at the end. */
+  /** Without the final dot. */
   readonly spelled: string;
   readonly port: number;
 }
 
-/** What the word means unless there is such a file; `undefined` for what can be nothing but a file. */
+/** The meaning of the word if there is no such file; `undefined` if it can only be a file. */
 function hostOf({ text, scheme }: Target & { readonly kind: "file or host" }): Host | undefined {
   const [, host = text, digits = String(PORTS[scheme])] = /^([^:]*):(\d{1,5})$/.exec(text) ?? [];
   const name = hostName(host);
@@ -266,7 +266,7 @@ function hostOf({ text, scheme }: Target & { readonly kind: "file or host" }): H
   return { name, spelled: host.replace(/\.$/, ""), port };
 }
 
-/** Letters, digits, hyphens and underscores: what a path with a slash in it is not. */
+/** Letters, digits, hyphens and underscores, which excludes paths. */
 function hostName(text: string): Name | undefined {
   return /^[A-Za-z0-9_]([A-Za-z0-9_-]*\.?)*$/.test(text) && !text.includes("..")
     ? Name.tryParse(text)

@@ -45,7 +45,7 @@ async function bench(script: Script, options: Partial<PlainUpstreamOptions> = {}
 }
 
 describe("health", () => {
-  it("asks for the NS of the root, once, and is content with any answer", async () => {
+  it("queries the NS of the root, once, and accepts any answer", async () => {
     const { server, upstream, clock } = await bench((asked) => asked.answer({ rcode: 5 }));
     upstream.health.check();
     upstream.health.check();
@@ -61,7 +61,7 @@ describe("health", () => {
     assert.equal(upstream.health.fails, 0);
   });
 
-  it("is down after more failures than allowed, and up with the first answer", async () => {
+  it("is down after more failures than allowed, and up after the first answer", async () => {
     const { server, upstream, clock, registry } = await bench(SILENT);
     upstream.health.check();
     for (let fails = 1; fails <= 3; fails++) {
@@ -103,7 +103,7 @@ describe("health", () => {
     await server.receives(2);
   });
 
-  it("probes over TCP where queries go over TCP", async () => {
+  it("probes over TCP if queries go over TCP", async () => {
     const { server, upstream } = await bench(HONEST, { onlyTcp: true });
     upstream.health.check();
     await until(() => !upstream.health.checking, "the check ends");
@@ -130,7 +130,7 @@ describe("health", () => {
   });
 });
 
-it("durations are kept by rcode, unusual ones as numbers", async () => {
+it("durations are grouped by rcode, unusual ones as numbers", async () => {
   const { server, upstream, registry } = await bench(HONEST);
   upstream.durations.observe(0, 3);
   upstream.durations.observe(0, 5);

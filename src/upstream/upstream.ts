@@ -10,19 +10,19 @@ import { UdpExchange } from "./udp/udp-exchange.ts";
 
 export interface UpstreamParts {
   readonly address: UpstreamAddress;
-  /** For queries that came as datagrams. */
+  /** For queries that arrived as datagrams. */
   readonly datagram: Exchange;
-  /** For queries that came over a stream. An upstream with one transport has the same exchange in both places. */
+  /** For queries that arrived over a stream. An upstream with one transport has the same exchange in both places. */
   readonly stream: Exchange;
   readonly health: HealthMonitor;
-  /** The same as {@link health} for an upstream with one transport. */
+  /** Equals {@link health} for an upstream with one transport. */
   readonly streamHealth: HealthMonitor;
   readonly durations: RcodeDurations;
-  /** Replies whose counts and octets do not fit together. */
+  /** Replies whose counts and octets do not match. */
   readonly irregular: CounterSlot;
 }
 
-/** Another server: how to ask it, and how it fares. */
+/** Another server: its exchanges and its health. */
 export class Upstream {
   readonly address: UpstreamAddress;
   readonly datagram: Exchange;
@@ -42,12 +42,12 @@ export class Upstream {
     this.irregular = parts.irregular;
   }
 
-  /** Whether there is but one transport, which is encrypted or a stream: nothing is cut to fit a datagram. */
+  /** Whether there is only one transport, encrypted or a stream: replies are never truncated to fit a datagram. */
   get hasOneTransport(): boolean {
     return this.datagram === this.stream;
   }
 
-  /** How the transport fares that a query takes: one may work where the other does not. */
+  /** The health of the transport that a query takes: one may work while the other does not. */
   healthOver(stream: boolean): HealthMonitor {
     return stream ? this.streamHealth : this.health;
   }
@@ -65,12 +65,12 @@ export interface PlainUpstreamOptions extends Omit<ExchangeOptions, "remote" | "
   /** Idle TCP connections kept; 0 for no limit. */
   readonly maxIdle: number;
   readonly probe: HealthProbe;
-  /** All queries go over TCP, and so do all probes. */
+  /** All queries and all probes go over TCP. */
   readonly onlyTcp: boolean;
   readonly openPort?: OpenDatagramPort;
 }
 
-/** An upstream asked without encryption, over UDP and TCP. */
+/** Makes an upstream without encryption, over UDP and TCP. */
 export function plainUpstream(address: UpstreamAddress, options: PlainUpstreamOptions): Upstream {
   const { metrics, probe, onlyTcp } = options;
   const to = address.text;
@@ -93,7 +93,7 @@ export interface OneTransportOptions {
   readonly probe: HealthProbe;
 }
 
-/** Asked over its one transport whatever the client uses, probes included: there is no other way to it. */
+/** Makes an upstream that uses its one transport for all queries and probes, whatever the client uses. */
 export function upstreamWithOneTransport(
   address: UpstreamAddress,
   exchange: Exchange,

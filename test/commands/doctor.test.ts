@@ -428,7 +428,7 @@ describe("captures and command lines", () => {
       2,
       /^-manifest -: holds no Deployment/,
     ],
-    ["standard input twice", ["-manifest", "-", "-"], "", 2, /^standard input is one of both/],
+    ["standard input twice", ["-manifest", "-", "-"], "", 2, /^standard input can be only one of both/],
     ["a query of no client's", ["-"], `${JSON.stringify({ ...QUERY, workload: 5 })}\n`, 2, /^-:1: neither/],
     [
       "a query that stands for none",

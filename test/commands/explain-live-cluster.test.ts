@@ -47,7 +47,7 @@ describe("portolan explain with a live cluster", { concurrency: 2 }, () => {
   test("lists it, and says how fresh it is and why a name is not there", async () => {
     const { code, output, errors } = await explain(`endpoint ${api.url}`, "web.default.svc.cluster.local");
     assert.deepEqual([code, errors], [0, ""]);
-    assert.match(output, /kubernetes +answers NXDOMAIN.*\n +- the API was last heard of [\d.]+ s ago\n/);
+    assert.match(output, /kubernetes +answers NXDOMAIN.*\n +- last message from the Kubernetes API: [\d.]+ s ago\n/);
     assert.match(output, /- Service web exists in namespace shop, not in default\n/);
   });
 
@@ -74,7 +74,7 @@ describe("portolan explain with a live cluster", { concurrency: 2 }, () => {
     assert.deepEqual([node.code, node.output], [2, ""]);
     assert.match(
       node.errors,
-      /asks the resolver of its node and not the cluster's: its dnsPolicy is Default\n$/,
+      /uses the resolver of its node and not the cluster's: its dnsPolicy is Default\n$/,
     );
     const none = await explain(`endpoint ${api.url}`, "web", "-from", "shop/nobody");
     assert.equal(none.errors, "-from shop/absent: the cluster has no such pod\n");

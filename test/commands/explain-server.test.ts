@@ -82,11 +82,11 @@ describe("portolan explain -server", { concurrency: 2 }, () => {
     assert.deepEqual([code, errors], [0, ""]);
     assert.match(
       output,
-      /server +Portolan-\S+, as it runs\n +listener +dns:\/\/127\.0\.0\.1:\d+\n +block +\.:\d+/,
+      /server +Portolan-\S+, the running server\n +listener +dns:\/\/127\.0\.0\.1:\d+\n +block +\.:\d+/,
     );
     assert.match(
       output,
-      /cache +passes on.*\n +- not kept\n +- would keep the answer for 30 s, had a client asked\n/,
+      /cache +passes on.*\n +- not in the cache\n +- a client's query would have cached this answer for 30 s\n/,
     );
     assert.match(
       output,
@@ -94,7 +94,7 @@ describe("portolan explain -server", { concurrency: 2 }, () => {
     );
     assert.match(output, /;; ANSWER SECTION:\nwww\.example\.org\. +30 +IN +A +192\.0\.2\.5\n/);
 
-    assert.deepEqual(notes(await explainJson(server, "www.example.org"), "cache").slice(0, 1), ["not kept"]);
+    assert.deepEqual(notes(await explainJson(server, "www.example.org"), "cache").slice(0, 1), ["not in the cache"]);
     assert.deepEqual(await requests(), before);
     assert.equal(server.log.slice(logged), "");
 
@@ -127,7 +127,7 @@ describe("portolan explain -server", { concurrency: 2 }, () => {
     for (let attempt = 0; attempt < 60 && !(down[0] ?? "").includes("upstreams down"); attempt++)
       down = notes(await explainJson(server, "www.example.org"), "forward");
     assert.match(down[0] ?? "", /^1 of 1 upstreams down: 127\.0\.0\.1:\d+ \(\d+ failed probes\)$/);
-    assert.match(down[1] ?? "", /, by lot, as all are down$/);
+    assert.match(down[1] ?? "", /^all upstreams are down: tries .* at random$/);
     assert.doesNotMatch(server.log, /plugin\/errors/);
   });
 
@@ -153,7 +153,7 @@ describe("portolan explain -server", { concurrency: 2 }, () => {
     assert.match(output, /^pod shop\/client-1, glibc\n/);
     assert.match(
       output,
-      /assumed +that there is a pod shop\/client-1: the server keeps no pods without 'pods verified'/,
+      /assumed +that pod shop\/client-1 exists: the server stores no pods without 'pods verified'/,
     );
     assert.match(output, / 1\. web\.shop\.svc\.cluster\.local\. {2}NOERROR/);
     const { errors } = await explain(server, "web", "-from", "shopp/client-1");
@@ -165,7 +165,7 @@ describe("portolan explain -server", { concurrency: 2 }, () => {
     const { output } = await explain(server, "web.shop.svc.cluster.local");
     assert.match(
       output,
-      /server +Portolan-\S+, as it runs: the first of 2 threads, with its own connections and the cache of all threads\n/,
+      /server +Portolan-\S+, the running server: the first of 2 threads, with its own connections and the shared cache\n/,
     );
   });
 
@@ -195,7 +195,7 @@ describe("portolan explain -server refuses", { concurrency: 2 }, () => {
     [
       "another machine",
       "10.0.0.1:8183",
-      /on loopback alone; open a tunnel .*kubectl port-forward pod\/NAME 8183/,
+      /on loopback only; open a tunnel .*kubectl port-forward pod\/NAME 8183/,
     ],
   ] as const) {
     test(title, async () => assert.match(await run(server), message));
@@ -203,12 +203,12 @@ describe("portolan explain -server refuses", { concurrency: 2 }, () => {
 
   test("a token without a console", async () => {
     const { errors } = await runPortolan(["explain", "www.example.org", "-token-file", "token"]);
-    assert.match(errors, /^-token-file is for a console: name it with -server/);
+    assert.match(errors, /^-token-file is for a console: name the console with -server/);
   });
 
   test("flags for a configuration of one's own", async () => {
-    assert.match(await run("8183", "-conf", "Corefile"), /^-conf says how a configuration is made/);
-    assert.match(await run("8183", "-again"), /^-again says/);
+    assert.match(await run("8183", "-conf", "Corefile"), /^-conf changes how a configuration is run/);
+    assert.match(await run("8183", "-again"), /^-again changes/);
   });
 
   test("where nothing listens", async () => {
@@ -289,7 +289,7 @@ describe("explain -server asks a console", () => {
     assert.match(output, /;; ANSWER SECTION:\nwww\.example\.org\. +\d+ +IN +A +192\.0\.2\.9\n/);
     const pod = await runPortolan(["explain", "www.example.org", "-server", address, "-from", "shop/web"]);
     assert.equal(pod.code, 2);
-    assert.match(pod.errors, /a console finds no pods: give the pod's address/);
+    assert.match(pod.errors, /a console cannot look up pods: give the pod's address/);
     const wrong = await runPortolan([
       "explain",
       "www.example.org",
@@ -318,7 +318,7 @@ describe("explain -server asks a console", () => {
     const token = ["-token-file", join(server.folder, "token")];
     const refused = await runPortolan(["explain", "example.org", ...flags]);
     assert.equal(refused.code, 2);
-    assert.match(refused.errors, /it asks for its token: -token-file FILE/);
+    assert.match(refused.errors, /the console needs a token: give -token-file FILE/);
     const asked = await runPortolan(["explain", "example.org", ...flags, ...token]);
     assert.deepEqual([asked.code, asked.errors], [0, ""]);
     assert.match(asked.output, /whoami/);

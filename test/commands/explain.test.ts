@@ -75,7 +75,7 @@ describe("portolan explain", { concurrency: 2 }, () => {
     );
     assert.match(
       output,
-      /errors +passes on.*cache +passes on.*\n +- not kept\n.*kubernetes +answers NOERROR +\d/s,
+      /errors +passes on.*cache +passes on.*\n +- not in the cache\n.*kubernetes +answers NOERROR +\d/s,
     );
     assert.match(
       output,
@@ -123,22 +123,22 @@ describe("portolan explain", { concurrency: 2 }, () => {
 
   test("a name that no block takes is refused", async () => {
     const { output } = await explainCluster("example.com", "-listener", "dns://:1053");
-    assert.match(output, /block +none: no server block of this listener takes the name/);
+    assert.match(output, /block +none: no server block of this listener has the name/);
     assert.match(output, /answer +REFUSED/);
   });
 
   test("passes on from plugin to plugin, and fails where the chain ends", async () => {
     const { output } = await explainCluster("web.example.org");
     assert.match(output, /listener +dns:\/\/:1053/);
-    assert.match(output, /hosts +passes on.*\n +- no name of the hosts file/);
-    assert.match(output, /forward +fails with SERVFAIL.*\n +- not for this forward/);
+    assert.match(output, /hosts +passes on.*\n +- the name is not in the hosts file/);
+    assert.match(output, /forward +fails with SERVFAIL.*\n +- the name is outside of FROM, or matches except: passed on/);
     assert.match(output, /answer +SERVFAIL, from forward/);
     assert.match(output, /plugin\/forward: no next plugin found/);
   });
 
   test("-again shows what the cache has kept", async () => {
     const { output } = await explainCluster("web.shop.svc.cluster.local", "-again");
-    assert.match(output, /cache +answers NOERROR.*\n +- kept for 0 s, good for 5 s more/);
+    assert.match(output, /cache +answers NOERROR.*\n +- cached 0 s ago; valid for 5 s more/);
     assert.doesNotMatch(output, /kubernetes +answers/);
   });
 
@@ -187,7 +187,7 @@ describe("portolan explain", { concurrency: 2 }, () => {
   });
 
   for (const [title, args, message] of [
-    ["no name", [], /explain what\? NAME is missing\n.*Usage:/s],
+    ["no name", [], /NAME is missing: which name shall be explained\?\n.*Usage:/s],
     [
       "an invalid type",
       ["a.example.org", "AA"],

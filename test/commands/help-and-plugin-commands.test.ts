@@ -122,7 +122,7 @@ test("what cannot be begun or tested", async (t) => {
     [[], /^Usage: /],
     [["test", "none.test.ts"], /^cannot test none\.test\.ts: no such file\n$/],
     [["test", "empty"], /^cannot test empty: is a directory\n$/],
-    [["test"], /^there is no test here/],
+    [["test"], /^no tests found/],
   ] as const) {
     const { code, output, errors } = await runPortolan(["plugin", ...args], { cwd });
     assert.deepEqual([code, output], [2, ""]);

@@ -134,7 +134,7 @@ for (const [file, migrated] of [
     const lines = errors.split("\n");
     const first = lines.find((line) => line.includes('"startup" is removed'));
     assert.equal(first?.split(": ")[0], `${migrated}:2:5`);
-    const start = lines.indexOf("What came out does not start:");
+    const start = lines.indexOf("The result does not start:");
     assert.deepEqual(
       lines.slice(start + 1).filter((line) => /error: |^ {2}\d|imported/.test(line)),
       [

@@ -185,7 +185,7 @@ describe("portolan test", { concurrency: 2 }, () => {
     [
       "a fixture for nothing",
       'corefile: ". {\\n whoami\\n}"\nfixtures: { hosts: a, upstreams: { 192.0.2.1: "" } }\ncases: [{ query: a, expect: {} }]\n',
-      /fixtures\.hosts: the Corefile has no hosts directive.*no forward of the Corefile sends queries to 192\.0\.2\.1; there are none/s,
+      /fixtures\.hosts: the Corefile has no hosts directive.*no forward of the Corefile sends queries to 192\.0\.2\.1; it forwards nowhere/s,
     ],
     [
       "a listener that is not there",
@@ -242,7 +242,7 @@ describe("portolan test", { concurrency: 2 }, () => {
   });
 
   for (const [args, message] of [
-    [["test"], /test what\? FILE is missing\n.*Usage:/s],
+    [["test"], /FILE is missing: which tests shall run\?\n.*Usage:/s],
     [["test", "-format", "xml", "a"], /unknown format "xml": human, tap, junit/],
   ] as const) {
     test(`refuses ${args.join(" ")}`, async () => {

@@ -354,8 +354,8 @@ describe("commands", () => {
     );
     const flags = ["-server", `127.0.0.1:${locked.portOf("console")}`, "-count", "1"];
     for (const [more, code, message] of [
-      [[], 2, /it asks for its token: -token-file FILE/],
-      [["-token-file", join(locked.folder, "wrong")], 2, /that is not its token/],
+      [[], 2, /the console needs a token: give -token-file FILE/],
+      [["-token-file", join(locked.folder, "wrong")], 2, /the token is wrong/],
       [["-token-file", join(locked.folder, "odd")], 2, /odd: holds no token: one line/],
       [["-token-file", join(locked.folder, "token")], 0, /^$/],
     ] as const) {

@@ -38,7 +38,7 @@ const SERVERS: Readonly<Record<string, readonly [server: () => Server, message: 
         response.on("drain", go);
         go();
       }),
-    /: answers with more than anybody asked for: is that a console\?$/,
+    /: answers with too much data: is that a console\?$/,
   ],
 };
 

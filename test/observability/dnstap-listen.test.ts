@@ -203,7 +203,7 @@ test("readers beyond 32 are turned away, counted, and told of once", async () =>
     if (!late.closed) await once(late, "close");
   }
   assert.equal(await refused(), 3);
-  await server.waitForLog(/a dnstap reader is turned away: 32 are connected already/);
-  assert.equal(server.log.split("a dnstap reader is turned away").length, 2);
+  await server.waitForLog(/a dnstap reader is refused: 32 are connected already/);
+  assert.equal(server.log.split("a dnstap reader is refused").length, 2);
   for (const socket of readers.slice(0, 31)) assert.equal(socket.closed, false);
 });

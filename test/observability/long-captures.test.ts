@@ -52,6 +52,6 @@ describe("a capture that is larger than the heap", () => {
     const { code, errors } = await runPortolan(["doctor", "capture", "-record", "./capture"], {
       cwd: folder,
     });
-    assert.deepEqual([code, errors], [2, "-record ./capture: that is the capture that is read\n"]);
+    assert.deepEqual([code, errors], [2, "-record ./capture: that is the capture being read\n"]);
   });
 });

@@ -103,12 +103,12 @@ test("health and ready stay as they are", async () => {
 test("a certificate that changes is taken into force, and a broken file is not", async () => {
   const { serial } = await scrape();
   for (const [name, text] of Object.entries(files())) writeFileSync(join(server.folder, name), text);
-  await server.waitForLog(/web configuration .*web\.yml is in force for new connections/);
+  await server.waitForLog(/web configuration .*web\.yml is in use for new connections/);
   const renewed = (await scrape()).serial;
   assert.notEqual(renewed, serial);
   writeFileSync(join(server.folder, "web.yml"), `${WEB}basic_auth_users: {a: b}\n`);
   await server.waitForLog(
-    /web\.yml:11: what user 'a' has is not a bcrypt hash.*the previous one stays in use/,
+    /web\.yml:11: the value of user 'a' is not a bcrypt hash.*the previous one stays in use/,
   );
   assert.equal((await scrape()).serial, renewed);
   writeFileSync(join(server.folder, "web.yml"), WEB);
@@ -117,7 +117,7 @@ test("a certificate that changes is taken into force, and a broken file is not",
 test("only clients with a name that is allowed get the metrics", async () => {
   const named = authority.issue({ commonName: "x", hosts: ["prometheus.example", "192.0.2.9"] });
   const other = authority.issue({ commonName: "prometheus.example", hosts: ["other.example"] });
-  const taken = /web configuration .*web\.yml is in force for new connections/;
+  const taken = /web configuration .*web\.yml is in use for new connections/;
   for (const [names, isAllowed] of [
     ["prometheus.example", true],
     ["192.0.2.9", true],

@@ -176,7 +176,7 @@ test("check refuses invalid hashes, and prints no secret", async () => {
   assert.notEqual(code, 0);
   assert.match(
     output + errors,
-    /other\.yml:2: what user 'bob' has is not a bcrypt hash; make one with `htpasswd/,
+    /other\.yml:2: the value of user 'bob' is not a bcrypt hash; make one with `htpasswd/,
   );
   assert.doesNotMatch(output + errors, /secret/);
 });
@@ -189,7 +189,7 @@ test("check accepts what the server runs with, and the log tells no secret", asy
 
 async function change(
   text: string,
-  asLogged = /web configuration .*web\.yml is in force for new connections/,
+  asLogged = /web configuration .*web\.yml is in use for new connections/,
 ): Promise<void> {
   const logged = server.waitForLog(asLogged, server.log.length);
   writeFileSync(join(server.folder, "web.yml"), text);

@@ -24,8 +24,8 @@ function plugin(name: string, create: (site: Site) => PluginInstance): PluginDef
 }
 
 interface Records {
-  begin(name: string): void;
-  end(rcode: number): void;
+  readonly begin: (name: string) => void;
+  readonly end: (rcode: number) => void;
 }
 
 /** Counts and logs before and behind the rest of the chain, whoever asked. */
@@ -187,6 +187,30 @@ test("a plugin that counts replies hears later of those that were repeated, and 
   assert.ok(seen < asked, `${seen} of ${asked} queries went through the chain`);
   await waitFor(() => seen + told === asked);
   assert.match(await server.metrics(), /^portolan_plugin_panics_total\{plugin="witnessing"\} [1-9]/m);
+});
+
+test("lint knows which zones an added plugin declares, and survives one that cannot read its own directive", async () => {
+  const claiming = (name: string, claims: NonNullable<PluginDefinition<object>["claims"]>) => ({
+    plugin: { ...plugin(name, () => ({ handle: (query) => query.reply() })), claims },
+    before: "cache",
+  });
+  const warningsOf = async (name: string) => {
+    const lines: string[] = [];
+    await using server = await createServer({
+      corefile: `.:0 {\n bind 127.0.0.1\n ${name}\n whoami\n}\n`,
+      plugins: [
+        claiming("claiming", () => ({ zones: [] })),
+        claiming("broken", () => {
+          throw new Error("cannot read it");
+        }),
+      ],
+      log: (line) => lines.push(line),
+    });
+    await server.start();
+    return lines.filter((line) => line.includes("is never reached"));
+  };
+  assert.equal((await warningsOf("claiming")).length, 1);
+  assert.deepEqual(await warningsOf("broken"), []);
 });
 
 async function waitFor(done: () => boolean): Promise<void> {

@@ -44,6 +44,7 @@ export default definePlugin({
   name: "lighthouse",
   summary: "Shows a light to those who ask for it by name.",
   config,
+  claims: ({ args }) => ({ zones: args.slice(0, 1) }),
   create({ name, ttl }, site) {
     const light = parseRecord(\`\${name} \${ttl} IN TXT "two flashes every ten seconds"\`);
     const asked = site.metrics.counter({ name: "lighthouse_total", help: "Queries.", labels: ["mode"] });

@@ -279,7 +279,7 @@ test("a command line or list that cannot be used", async (t) => {
     [
       ["-plugin-timeout", "soon"],
       2,
-      'invalid value "soon" for flag -plugin-timeout: a duration is such as 5s\n',
+      'invalid value "soon" for flag -plugin-timeout: expected a duration such as 5s\n',
     ],
   ] as const) {
     const ended = await runPortolan(args, { cwd });

@@ -78,7 +78,7 @@ test("the sidecar goes on where the name of a server has no address", async () =
 test("the sidecar refuses a prefix that no metric can have", async () => {
   const ending = await runPortolan(["sidecar", "--prometheus-namespace=a-b"]);
   assert.equal(ending.code, 2);
-  assert.match(ending.errors, /^invalid argument "a-b" for "--prometheus-namespace" flag: names of metrics/);
+  assert.match(ending.errors, /^invalid argument "a-b" for "--prometheus-namespace" flag: metric names/);
 });
 
 test("exechealthz runs its commands, and says how they went", async () => {

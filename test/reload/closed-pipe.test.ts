@@ -84,7 +84,7 @@ test("a disk that is full is told", { skip: existsSync(FULL) ? false : `needs ${
     const cwd = makeTree(t, { capture: DENIED, Corefile: WRONG, "db.example.org": ZONE });
     const { code, errors } = await runInto(openSync(FULL, "w"), args, cwd);
     assert.equal(code, 2);
-    assert.match(errors, /^cannot write what is to be printed: ENOSPC/);
+    assert.match(errors, /^cannot write the output: ENOSPC/);
   }
 });
 

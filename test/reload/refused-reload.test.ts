@@ -33,6 +33,6 @@ test("the console shows a Corefile that does not parse, with its place, until it
   );
   server.writeCorefile(corefile(server.portOf));
   await untilTrue(async () => (await refused()) === null);
-  await server.waitForLog(/\[INFO\] plugin\/reload: The Corefile is again what is in force\n/);
+  await server.waitForLog(/\[INFO\] plugin\/reload: The Corefile equals the running configuration again\n/);
   assert.deepEqual(await server.stop(), { code: 0, signal: null });
 });

@@ -13,6 +13,8 @@ import { projectRoot } from "./portolan.ts";
 const KUBERNETES = join(projectRoot, "deploy", "kubernetes");
 export const CHART = join(projectRoot, "deploy", "helm", "portolan");
 
+const TESTS = "templates/tests/";
+
 /** Values that switch everything on, as far as it goes together. */
 const EVERYTHING: Part = {
   service: { clusterIP: "CLUSTER_DNS_IP" },
@@ -66,7 +68,14 @@ export function defaultValues(): Part {
 /** The objects that the chart becomes as release `portolan`, with these values in place of its own. */
 export function chartObjects(values: Part = {}): Part[] {
   return Object.entries(renderedChart(values))
-    .filter(([file]) => file.endsWith(".yaml"))
+    .filter(([file]) => file.endsWith(".yaml") && !file.startsWith(TESTS))
+    .flatMap(([file, text]) => readObjects(file, text));
+}
+
+/** The objects that `helm test` makes for a moment. */
+export function chartTests(values: Part = {}): Part[] {
+  return Object.entries(renderedChart(values))
+    .filter(([file]) => file.startsWith(TESTS))
     .flatMap(([file, text]) => readObjects(file, text));
 }
 
@@ -77,7 +86,10 @@ export function chartNotes(values: Part = {}): string {
 
 function renderedChart(values: Part): Record<string, string> {
   const files = Object.fromEntries(
-    globSync("templates/*", { cwd: CHART }).map((file) => [file, readFileSync(join(CHART, file), "utf8")]),
+    globSync("templates/**/*.*", { cwd: CHART }).map((file) => [
+      file,
+      readFileSync(join(CHART, file), "utf8"),
+    ]),
   );
   const { appVersion } = parse(readFileSync(join(CHART, "Chart.yaml"), "utf8"));
   return renderChart(files, {

@@ -85,7 +85,7 @@ function filesBelow(folder: string): { readonly path: string; readonly mode: num
   });
 }
 
-const IN_FORCE = /certificate for (\S+) from \S+ is in force for new connections, until 20/;
+const IN_FORCE = /certificate for (\S+) from \S+ is in use for new connections; it expires on 20/;
 
 test("certificates are obtained, kept on the disk, and outlive reloads, restarts and their authority", {
   skip,

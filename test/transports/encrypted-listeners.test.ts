@@ -361,7 +361,7 @@ test("a certificate that changes is shown to new connections, and those that are
   const open = await tls("tls");
   const before = open.getPeerX509Certificate()?.serialNumber;
   for (const [name, text] of Object.entries(issue())) writeFileSync(join(server.folder, name), text);
-  await server.waitForLog(/certificate .*cert\.pem is in force for new connections/);
+  await server.waitForLog(/certificate .*cert\.pem is in use for new connections/);
   const fresh = await tls("tls");
   assert.notEqual(fresh.getPeerX509Certificate()?.serialNumber, before);
   fresh.destroy();

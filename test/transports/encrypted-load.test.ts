@@ -191,6 +191,6 @@ async function reloads(loads: Promise<unknown>): Promise<string> {
 async function changeOfCertificate(): Promise<string> {
   const start = server.log.length;
   for (const [name, text] of Object.entries(issue())) writeFileSync(join(server.folder, name), text);
-  await server.waitForLog(/certificate .*cert\.pem is in force for new connections/, start);
+  await server.waitForLog(/certificate .*cert\.pem is in use for new connections/, start);
   return "another certificate";
 }

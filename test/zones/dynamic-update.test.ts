@@ -168,7 +168,7 @@ suite("dynamic updates with nsupdate", { skip: skipWithout("nsupdate"), concurre
       assert.equal(await nsupdate(server.port, lines), "done");
     }
     await server.waitForLog(
-      /Journal "[^"]*db\.journal" of zone "example\.org\." cannot be written anew: EISDIR/,
+      /Journal "[^"]*db\.journal" of zone "example\.org\." cannot be compacted: EISDIR/,
     );
     assert.equal(await serialOf(server.port), 7 + 20);
   });
@@ -464,7 +464,7 @@ suite("a crash loses nothing that was acknowledged", { skip: skipWithout("nsupda
         const now = await serialOf(port);
         assert.ok(now > serial, `${now} after ${serial}`);
         if (round === 1) {
-          const stretch = `${(ends[1] ?? 0) - (ends[0] ?? 0)} octets at ${ends[0]}`;
+          const stretch = `${(ends[1] ?? 0) - (ends[0] ?? 0)} bytes at ${ends[0]}`;
           const told = `[ERROR] plugin/file: Journal "db.journal" of zone "example.org." is damaged: ${stretch}.`;
           assert.ok(program.output.includes(told), program.output);
           assert.deepEqual(readFileSync(`${journal}.damaged`), octets);

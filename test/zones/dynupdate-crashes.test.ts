@@ -156,7 +156,7 @@ suite("a damaged database is kept aside, and the zone is the seed with what can 
     writeFileSync(path, octets.subarray(0, octets.length - 20));
     await using server = await start(path);
     assert.deepEqual(await addedNames(server), ["n1", "n2"]);
-    assert.match(server.log, /ended in \d+ octets of an update that was never acknowledged/);
+    assert.match(server.log, /ended in \d+ bytes of an update that was never acknowledged/);
     assert.deepEqual(readdirSync(join(path, "..")), ["database"]);
   });
 
@@ -206,7 +206,7 @@ suite("the server does not start with a database that is something else", () => 
           path,
           Buffer.concat([Buffer.alloc(16), Buffer.of(0xed, 0xda, 0x0c, 0xed), Buffer.alloc(64)]),
         ),
-      /database is a bbolt database of CoreDNS: let CoreDNS serve it, write what "dig ZONE AXFR" says to the zone file, and name another file/,
+      /database is a bbolt database of CoreDNS: let CoreDNS serve it, write the output of "dig ZONE AXFR" to the zone file, and name another file/,
     ],
   ] as const satisfies readonly (readonly [string, (path: string) => void, RegExp])[]) {
     test(title, async (t) => {

@@ -12,6 +12,7 @@ import { exchangeUdp } from "../support/dns-client.ts";
 import { EtcdServer } from "../support/etcd.ts";
 import { freePort } from "../support/free-ports.ts";
 import { Portolan } from "../support/portolan.ts";
+import { untilTrue } from "../support/until-true.ts";
 
 const skip = skipWithout("etcd", "etcdctl");
 
@@ -80,6 +81,30 @@ suite("etcd", { skip }, () => {
     await etcd.put({ "/skydns/org/example/a/x1": null });
     await until(server, "a.example.org", "A", ["a.example.org. 300 IN A 192.0.2.2"]);
     assert.equal(await metric(server, "portolan_etcd_reads_total"), reads);
+  });
+
+  test("a cached answer goes with a key far below its name, and with the addresses beside it", async () => {
+    await etcd.put({
+      "/skydns/org/example/far/y/x": { host: "192.0.2.1" },
+      "/skydns/org/example/target": { host: "192.0.2.1" },
+      "/skydns/org/example/mail/1": { host: "target.example.org", mail: true },
+    });
+    await using server = await start("", "cache");
+    await untilMetric(server, "portolan_etcd_watching", 1);
+    const beside = async (expected: string): Promise<void> => {
+      await untilTrue(async () => {
+        const { additional } = await server.ask({ name: "mail.example.org", type: "MX" });
+        return additional.join() === `target.example.org. 300 IN A ${expected}`;
+      });
+    };
+    await until(server, "far.example.org", "A", ["far.example.org. 300 IN A 192.0.2.1"]);
+    await beside("192.0.2.1");
+    await etcd.put({
+      "/skydns/org/example/far/y/x": { host: "192.0.2.2" },
+      "/skydns/org/example/target": { host: "192.0.2.2" },
+    });
+    await until(server, "far.example.org", "A", ["far.example.org. 300 IN A 192.0.2.2"]);
+    await beside("192.0.2.2");
   });
 
   test("read_through asks etcd each time", async () => {

@@ -132,7 +132,7 @@ test("valid signatures are left alone; a newer file and a new key are not", asyn
     writeFileSync(join(folder, "Ktwo.key"), files.key);
     writeFileSync(join(folder, "Ktwo.private"), files.private);
     const other = await signing(folder, "", "Ktwo");
-    await other.waitFor(/because the key with tag \d+ is none of those that sign/);
+    await other.waitFor(/because the key with tag \d+ is not one of the signing keys/);
     await other.waitFor(/Successfully signed/);
     await other.server.stop();
   });

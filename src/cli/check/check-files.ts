@@ -1,4 +1,4 @@
-/** Checks files that were given together: a Corefile imports the keys of a ConfigMap beside it. */
+/** Checks files that were given together. A Corefile can import the keys of a ConfigMap given beside it. */
 import type { Diagnostic, Span } from "../../corefile/diagnostic.ts";
 import type { CorefileHost } from "../../corefile/host.ts";
 import { nodeHost } from "../../corefile/node-host.ts";
@@ -12,15 +12,15 @@ import type { CheckedFile } from "./checked-file.ts";
 import type { GivenCorefile, GivenFile } from "./given-files.ts";
 
 export interface CheckOptions {
-  /** With the plugins that `plugin.cfg` beside a Corefile adds; `undefined` for standard input. */
+  /** With the plugins of the `plugin.cfg` beside a Corefile; `undefined` for standard input. */
   readonly registryFor: (file: string | undefined) => Promise<PluginRegistry>;
-  /** Port of keys without one. */
+  /** For server blocks without a port. */
   readonly port: number;
   /** Whether to read the files that a Corefile names. */
   readonly files: boolean;
 }
 
-/** In the order of the files; a finding in an imported key is one of the file that has the key. */
+/** Keeps the order of the files. A finding in an imported key is reported for the file that holds the key. */
 export async function checkFiles(
   given: readonly GivenFile[],
   options: CheckOptions,
@@ -46,7 +46,7 @@ export async function checkFiles(
     const { AKS_COREFILE } = await import("../config-maps/aks-corefile.ts");
     const host = withConfigMaps(nodeHost, AKS_COREFILE.file, { siblings: [], custom }, imports);
     const all = await findingsIn({ source: AKS_COREFILE, siblings: [] }, host, "", options);
-    // What that Corefile says of itself concerns nobody here.
+    // Findings in the built-in AKS Corefile itself do not concern the user.
     for (const diagnostic of all)
       if (diagnostic.span.file !== AKS_COREFILE.file) findings.add("", [diagnostic]);
     if (!hasCorefile)
@@ -57,7 +57,7 @@ export async function checkFiles(
   return findings.files(undefined);
 }
 
-/** Of keys with the same name the first, as one folder has each name once. */
+/** Keeps the first of several keys with the same name: a folder can hold each name only once. */
 function distinct(keys: readonly ImportableKey[]): { custom: ImportableKey[]; twice: ImportableKey[] } {
   const custom = keys.filter(({ key }, index) => keys.findIndex((other) => other.key === key) === index);
   return { custom, twice: keys.filter((key) => !custom.includes(key)) };
@@ -74,7 +74,7 @@ function givenTwice({ key, file, line }: ImportableKey, custom: readonly Importa
   };
 }
 
-/** CoreDNS is silent about such a key, and its author wonders why it has no effect. */
+/** CoreDNS ignores such a key silently, and its author wonders why it has no effect. */
 function notImported({ key, file, line }: ImportableKey, areOthersImported: boolean): Diagnostic {
   const message = areOthersImported
     ? `no Corefile imports the key '${key}', so it has no effect`
@@ -121,12 +121,12 @@ async function findingsOf(
   );
 }
 
-/** Findings by the file that they are shown with. */
+/** Findings, grouped by the file that they are shown under. */
 class Findings {
   readonly #given: readonly GivenFile[];
   readonly #keys: ReadonlyMap<string, ImportableKey>;
   readonly #byFile = new Map<string, Diagnostic[]>();
-  /** Several Corefiles may import one faulty key. */
+  /** Several Corefiles may import the same faulty key. */
   readonly #seen = new Set<string>();
 
   constructor(given: readonly GivenFile[]) {
@@ -150,7 +150,7 @@ class Findings {
     }
   }
 
-  /** @param builtIn the Corefile that the keys were checked with, where none was given that imports them */
+  /** @param builtIn the Corefile that the keys were checked with when no given Corefile imports them */
   files(builtIn: CorefileSource | undefined): CheckedFile[] {
     return this.#given.map(({ source, corefiles, custom }) => {
       const isPlain = corefiles.some((corefile) => corefile.source.text === source.text);
@@ -173,7 +173,7 @@ class Findings {
     const texts = new Map<string, string | undefined>();
     if (builtIn !== undefined) texts.set(builtIn.file, builtIn.text);
     for (const corefile of corefiles) texts.set(corefile.source.file, corefile.source.text);
-    // A Corefile in its place in the YAML has the lines of the YAML.
+    // A Corefile at its place in the YAML has the line numbers of the YAML.
     texts.set(file, text);
     return (name) => {
       if (!texts.has(name)) {
@@ -184,7 +184,7 @@ class Findings {
     };
   }
 
-  /** The place in the YAML of a place in a key, as far as it is known. */
+  /** Maps a place in a key to its place in the YAML, if that is known. */
   #inDocument(span: Span): Span {
     const importedAt = span.importedAt && { importedAt: this.#inDocument(span.importedAt) };
     const key = this.#keys.get(span.file);

@@ -1,4 +1,4 @@
-/** `portolan check`: all that is wrong with Corefiles, without running them. */
+/** `portolan check`: finds all errors in Corefiles without running them. */
 import { existsSync } from "node:fs";
 import type { Diagnostic } from "../../corefile/diagnostic.ts";
 import { HelmValuesError } from "../../predecessors/migrate/from-helm-values.ts";
@@ -14,7 +14,7 @@ import { type CheckFormat, FORMATS } from "./formats.ts";
 import { hasNameOfCorefile, readGivenFiles } from "./given-files.ts";
 
 interface CheckFlags extends PluginFlags {
-  /** As the server takes it; it takes one. */
+  /** The server's flag `-conf`, here repeatable. */
   conf: string[];
   format: () => Promise<CheckFormat>;
   strict: boolean;
@@ -70,7 +70,7 @@ export const CHECK_FLAGS: readonly FlagRow<CheckFlags>[] = [
   }),
 ];
 
-/** @returns the exit code: 0 clean or warnings alone, 1 errors, 2 where nothing could be checked */
+/** @returns the exit code: 0 clean or only warnings, 1 errors, 2 nothing could be checked */
 export async function check(argv: readonly string[]): Promise<number> {
   try {
     return await run(argv);
@@ -81,7 +81,7 @@ export async function check(argv: readonly string[]): Promise<number> {
       error instanceof UnreadableCorefile ||
       error instanceof PluginListError ||
       error instanceof HelmValuesError ||
-      // By its name: its module loads the parser of YAML.
+      // Compared by name, because importing the class would load the YAML parser.
       (error instanceof Error && error.name === "NoCorefileInYaml")
     ) {
       process.stderr.write(`${error.message}\n`);
@@ -131,7 +131,7 @@ async function run(argv: readonly string[]): Promise<number> {
   return isFaulty ? EXIT.FAULTY : EXIT.CLEAN;
 }
 
-/** Only the commands read YAML. */
+/** Reported for YAML given with `-conf`: only the commands read YAML. */
 export function yamlForServer(file: string): Diagnostic {
   return {
     code: "CHECK_YAML_FOR_SERVER",
@@ -142,7 +142,7 @@ export function yamlForServer(file: string): Diagnostic {
   };
 }
 
-/** An import of a pattern is optional: who writes one expects that no file may match. */
+/** An import with a pattern is optional: its author expects that no file may match. */
 function isFault({ code }: Diagnostic): boolean {
   return code !== "COREFILE_IMPORT_NO_MATCH";
 }

@@ -1,20 +1,20 @@
 import type { Diagnostic, Span } from "../../corefile/diagnostic.ts";
 
-/** A Corefile with what was found in it and in all that it imports. */
+/** A Corefile with the findings in it and in everything it imports. */
 export interface CheckedFile {
-  /** As it was named, or "stdin". */
+  /** The name as given, or "stdin". */
   readonly file: string;
-  /** What the Corefile was found in: the server takes only a Corefile on its own. */
+  /** The kind of document that held the Corefile; the server itself only takes plain Corefiles. */
   readonly form?: string;
   /** In the order of the text. */
   readonly diagnostics: readonly Diagnostic[];
-  /** Text of this file or of one that it imports. */
+  /** Returns the text of this file or of one that it imports. */
   readonly textOf: (file: string) => string | undefined;
-  /** A place as editors and reviews find it: of a key in a ConfigMap, that in the YAML. */
+  /** Maps a place to the one that editors and reviews show: for a key of a ConfigMap, its place in the YAML. */
   readonly inDocument?: (span: Span) => Span;
 }
 
-/** What to do about a diagnostic, in sentences. */
+/** Returns sentences that say what to do about a diagnostic. */
 export function remedies({ expected, suggestion, notes = [] }: Diagnostic): string[] {
   return [
     ...(expected === undefined ? [] : [`expected ${expected}`]),

@@ -1,17 +1,17 @@
-/** The Corefile that `servers` of a chart's values stand for, and the way from its lines back to those of the values. */
+/** Turns `servers` in a Helm chart's values into a Corefile, and maps its lines back to those of the values. */
 import { isMap, isScalar, isSeq, LineCounter, type Node, parseAllDocuments, type Scalar } from "yaml";
 import type { Diagnostic, Span } from "../../corefile/diagnostic.ts";
 import { fromHelmValues, HelmValuesError } from "../../predecessors/migrate/from-helm-values.ts";
 import type { CorefileSource } from "../../server/configuration/configuration.ts";
 
 export interface TranslatedCorefile {
-  /** In the name of the file that has the values. */
+  /** Named after the file that holds the values. */
   readonly source: CorefileSource;
-  /** A finding in the Corefile as one in the values. */
+  /** Turns a finding in the Corefile into one in the values. */
   readonly relocate: (diagnostic: Diagnostic) => Diagnostic;
 }
 
-/** Words of a value, and where they are: in the Corefile by offset, in the values by line and column. */
+/** A word of a value and its place: in the Corefile by offset, in the values by line and column. */
 interface Piece {
   readonly start: number;
   readonly end: number;
@@ -20,9 +20,9 @@ interface Piece {
 }
 
 /**
- * Of a document with `servers`, or with the values of a release in a cluster: `spec.values` of a HelmRelease (Flux), `spec.valuesContent`
- * of a HelmChartConfig (k3s, RKE2).
- * @returns `undefined` for what is not YAML with a list `servers`
+ * Reads a document with `servers`, or with the values of a release in a cluster: `spec.values` of a HelmRelease (Flux),
+ * `spec.valuesContent` of a HelmChartConfig (k3s, RKE2).
+ * @returns `undefined` for text that is not YAML with a list `servers`
  * @throws HelmValuesError
  */
 export function corefileInHelmValues(source: CorefileSource): TranslatedCorefile | undefined {
@@ -43,7 +43,7 @@ export function corefileInHelmValues(source: CorefileSource): TranslatedCorefile
   return undefined;
 }
 
-/** A text between quotation marks has no lines in the file, and is named as a file of its own. */
+/** A quoted string has no lines of its own in the file, so it is named as a separate file. */
 function contentInPlace(
   { range, type }: Scalar,
   value: string,
@@ -64,7 +64,7 @@ function translatedValues(
   const text = corefileOf(values, source.file);
   const pieces: Piece[] = [];
   let offset = 0;
-  // The Corefile has the words of the values in the order of `wordsOf`, so each is found behind the one before.
+  // The Corefile has the words of the values in the order of `wordsOf`, so each search starts behind the previous match.
   for (const { word, start } of wordsOf(node, source.text)) {
     const found = text.indexOf(word, offset);
     if (found === -1) continue;
@@ -130,13 +130,13 @@ function* scalar(node: Node, name: string, yaml: string): Generator<Word> {
   if (isScalar(value)) yield* linesOf(value, yaml);
 }
 
-/** Each line by itself: the Corefile indents them anew. */
+/** Line by line, because the Corefile changes the indentation. */
 function* linesOf({ value, range }: Scalar, yaml: string): Generator<Word> {
   let [start, end] = range ?? [0, 0];
   for (const line of String(value).split("\n")) {
     const word = line.trim();
     if (word === "") continue;
-    // What YAML folds or escapes is told by its beginning alone.
+    // Folded or escaped YAML only has the place of its beginning.
     const found = yaml.slice(start, end).indexOf(word);
     yield { word, start: found === -1 ? start : start + found };
     if (found !== -1) start += found + word.length;
@@ -162,7 +162,7 @@ function relocated(
     const length = Math.max(1, Math.min(span.length, piece.end - piece.start));
     return { ...span, line: piece.line, column: piece.column, length, ...importedAt };
   };
-  // Messages name other places by the file, which is a text that stands nowhere else.
+  // Messages name other places by file. This name is unique to the text, so it can be replaced.
   const say = (words: string): string =>
     words
       .split(`${file}:`)
@@ -180,7 +180,7 @@ function relocated(
   };
 }
 
-/** @param line from 1, as `column` */
+/** @param line from 1, as is `column` */
 function offsetOf(text: string, line: number, column: number): number {
   let offset = 0;
   for (let passed = 1; passed < line; passed++) offset = text.indexOf("\n", offset) + 1;

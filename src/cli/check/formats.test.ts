@@ -49,7 +49,7 @@ function format(name: string, files: readonly CheckedFile[], colour = false): st
 }
 
 describe("human", () => {
-  it("shows each diagnostic, and counts them", () => {
+  it("shows and counts diagnostics", () => {
     assert.equal(
       format("human", [faulty, clean]),
       [
@@ -80,7 +80,7 @@ describe("human", () => {
   });
 });
 
-it("json has every field, flat", () => {
+it("json has every field, without nesting", () => {
   assert.deepEqual(JSON.parse(format("json", [faulty, clean])), {
     files: ["my dir/Corefile", "stdin"],
     errors: 1,
@@ -111,7 +111,7 @@ it("json has every field, flat", () => {
   });
 });
 
-it("github has one escaped line for each", () => {
+it("github has one escaped line per diagnostic", () => {
   assert.equal(
     format("github", [faulty, clean]),
     [
@@ -122,7 +122,7 @@ it("github has one escaped line for each", () => {
   );
 });
 
-it("sarif says rules, places and where a text was imported", () => {
+it("sarif has rules, places and the import that led to a text", () => {
   const place = (uri: string, startLine: number, startColumn: number, endColumn: number) => ({
     physicalLocation: { artifactLocation: { uri }, region: { startLine, startColumn, endColumn } },
   });
@@ -143,7 +143,7 @@ it("sarif says rules, places and where a text was imported", () => {
               {
                 id: "LINT_FALLTHROUGH_MISSING",
                 shortDescription: {
-                  text: "a plugin without fallthrough keeps what another plugin behind it could answer",
+                  text: "a plugin without fallthrough keeps names that a later plugin could answer",
                 },
               },
             ],

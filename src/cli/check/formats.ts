@@ -1,4 +1,4 @@
-/** What `check` prints, for people and for programs. */
+/** The output formats of `check`, for people and for programs. */
 import type { CheckedFile } from "./checked-file.ts";
 
 /** @returns everything to print, line ends included */

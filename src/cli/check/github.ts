@@ -1,6 +1,6 @@
 import { type CheckedFile, remedies } from "./checked-file.ts";
 
-/** Workflow commands of GitHub Actions, one line each: they become annotations of the file. */
+/** GitHub Actions workflow commands, one per line: GitHub shows them as annotations of the file. */
 export function formatForGitHub(files: readonly CheckedFile[]): string {
   const lines = files.flatMap(({ diagnostics, inDocument }) =>
     diagnostics.map((diagnostic) => {

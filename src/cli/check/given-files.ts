@@ -1,4 +1,4 @@
-/** What the words of the command line name: Corefiles, alone or in YAML, and folders of them. */
+/** Reads the files named on the command line: Corefiles, plain or in YAML, and folders of them. */
 import { readdirSync, statSync } from "node:fs";
 import { basename, join } from "node:path";
 import type { CorefileSource } from "../../server/configuration/configuration.ts";
@@ -8,21 +8,21 @@ import type { TranslatedCorefile } from "./corefile-in-helm-values.ts";
 
 export interface GivenCorefile {
   readonly source: CorefileSource;
-  /** Where the Corefile is made of what was given: a finding at its place there. */
+  /** Set when the Corefile is generated from the given file: maps a finding to its place in that file. */
   readonly relocate?: TranslatedCorefile["relocate"];
   readonly siblings: readonly ImportableKey[];
 }
 
 export interface GivenFile {
-  /** As it was read. */
+  /** The text as read. */
   readonly source: CorefileSource;
   readonly corefiles: readonly GivenCorefile[];
-  /** Parts of a Corefile, which another one imports. */
+  /** Parts of a Corefile that another Corefile imports. */
   readonly custom: readonly ImportableKey[];
 }
 
 /**
- * Reads all before the first is checked: a name mistyped in a script ends it at once.
+ * Reads all files before the first is checked, so that a mistyped name in a script fails at once.
  * @throws UnreadableCorefile, HelmValuesError, NoCorefileInYaml
  */
 export async function readGivenFiles(words: readonly string[]): Promise<GivenFile[]> {
@@ -42,7 +42,7 @@ function isFolder(path: string): boolean {
 /** A folder of manifests has few files. */
 const MAX_FILES = 1_000;
 
-/** Of a folder the files that kubectl would take, and a Corefile; those about other things are passed over. */
+/** Takes the files of a folder that kubectl would take, and Corefiles. Skips files about other things. */
 async function filesOfFolder(folder: string): Promise<GivenFile[]> {
   const names = readdirSync(folder)
     .filter((name) => name === "Corefile" || /\.(ya?ml|json)$/.test(name))
@@ -66,8 +66,8 @@ const MENTIONS_COREFILE = /\b(Corefile|servers|coredns-custom)\b|\.(server|overr
 const MAYBE_KUBERNETES = /^[\s{]*["']?(apiVersion|kind|data|metadata|items)["']?\s*:/m;
 
 /**
- * ConfigMaps and values of Helm are YAML, the parser of which is not loaded for Corefiles.
- * @param isYaml whether a text without a Corefile in it is none itself
+ * ConfigMaps and Helm values are YAML. Its parser is not loaded for plain Corefiles.
+ * @param isYaml whether a text without a Corefile in it cannot itself be a Corefile
  */
 async function givenFile(source: CorefileSource, isYaml = false): Promise<GivenFile> {
   if (/^[ \t]*["']?servers["']?\s*:/m.test(source.text)) {
@@ -84,7 +84,7 @@ async function givenFile(source: CorefileSource, isYaml = false): Promise<GivenF
   return itself;
 }
 
-/** Named as the server's Corefile is. */
+/** Whether the file is named `Corefile`, as the server's is. */
 export function hasNameOfCorefile({ source }: GivenFile): boolean {
   return basename(source.file) === "Corefile";
 }

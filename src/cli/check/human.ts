@@ -3,7 +3,7 @@ import { countOf } from "../../lib/text/count-of.ts";
 import { type Colour, paint } from "../terminal.ts";
 import type { CheckedFile } from "./checked-file.ts";
 
-/** Each diagnostic with its line and a caret, then how many there are. */
+/** Prints each diagnostic with its line and a caret, then the totals. */
 export function formatForPeople(files: readonly CheckedFile[], colour: boolean): string {
   const parts: string[] = [];
   for (const { file, form, diagnostics, textOf } of files) {

@@ -1,7 +1,7 @@
 import type { Span } from "../../corefile/diagnostic.ts";
 import type { CheckedFile } from "./checked-file.ts";
 
-/** One object; lines and columns count from 1, columns and lengths in UTF-16 code units. */
+/** One object. Lines and columns count from 1; columns and lengths are in UTF-16 code units. */
 export function formatAsJson(files: readonly CheckedFile[]): string {
   const diagnostics = files.flatMap((file) =>
     file.diagnostics.map(({ span, ...diagnostic }) => ({
@@ -23,7 +23,7 @@ export function formatAsJson(files: readonly CheckedFile[]): string {
   return `${JSON.stringify(report, undefined, 2)}\n`;
 }
 
-/** The innermost `import` first. */
+/** Innermost `import` first. */
 function importSites(first: Span): { file: string; line: number; column: number }[] {
   const sites: { file: string; line: number; column: number }[] = [];
   for (let site: Span | undefined = first; site !== undefined; site = site.importedAt) {

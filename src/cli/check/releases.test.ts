@@ -1,4 +1,4 @@
-/** Values of the chart inside of objects of a cluster. */
+/** Helm values inside Kubernetes objects. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { formatPlace } from "../../corefile/diagnostic.ts";
@@ -21,11 +21,11 @@ function indented(by: number): string {
 }
 
 for (const [title, head, by, line] of [
-  ["a HelmRelease behind another document", "kind: Other\n---\nkind: HelmRelease\nspec:\n  values:\n", 4, 12],
+  ["a HelmRelease after another document", "kind: Other\n---\nkind: HelmRelease\nspec:\n  values:\n", 4, 12],
   ["a HelmChartConfig", "kind: HelmChartConfig\nspec:\n  valuesContent: |-\n", 4, 10],
   ["values alone", "", 0, 7],
 ] as const) {
-  test(`check and migrate read ${title}, and places are those in the file`, () => {
+  test(`check and migrate read ${title}, with places in the original file`, () => {
     const source = { text: `${head}${indented(by)}`, file: "f.yaml" };
     const translated = corefileInHelmValues(source);
     assert.equal(translated?.source.text, COREFILE);
@@ -41,12 +41,12 @@ for (const [title, head, by, line] of [
   });
 }
 
-test("a HelmRelease of another chart is none", () => {
+test("a HelmRelease of another chart is not read as Helm values", () => {
   const source = { text: "kind: HelmRelease\nspec:\n  values:\n    servers: 3\n", file: "f.yaml" };
   assert.equal(corefileInHelmValues(source), undefined);
 });
 
-test("people learn that a Corefile was found in YAML", () => {
+test("the output for people says that the Corefile was found in YAML", () => {
   const file = { file: "Corefile", form: "YAML", diagnostics: [], textOf: () => undefined } as const;
   assert.equal(formatForPeople([file], false), "Corefile (YAML): no faults\n");
 });

@@ -1,7 +1,7 @@
 import type { FlagDescription } from "../flag-table.ts";
 import { type CompletedCommand, type CompletionModel, valueKind } from "./model.ts";
 
-/** A script for bash 3.2 and newer, which needs no other package. */
+/** A script for bash 3.2 and newer. It needs no other package. */
 export function bashCompletion({ commands, plugins, types }: CompletionModel): string {
   const names = commands.map(({ name }) => name).filter((name) => name !== "");
   return `# Completion of portolan for bash. In ~/.bashrc: source <(portolan completion bash)

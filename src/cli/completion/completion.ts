@@ -1,4 +1,4 @@
-/** `portolan completion`: scripts with which shells complete commands, flags, plugins and files. */
+/** `portolan completion`: scripts that complete commands, flags, plugins and files in a shell. */
 import type { CommandEntry } from "../command-entry.ts";
 import { exitCodesLine } from "../exit-codes.ts";
 import { fitted } from "../terminal.ts";
@@ -22,7 +22,7 @@ const USAGE = `Usage: portolan completion bash|zsh|fish   prints a script for th
 ${exitCodesLine("completion")}
 `;
 
-/** @returns the exit code: 0, or 2 for a shell that is none of these */
+/** @returns the exit code: 0, or 2 for an unknown shell */
 export async function completion(argv: readonly string[], all: readonly CommandEntry[]): Promise<number> {
   const [shell = "", ...others] = argv;
   if (/^--?h(elp)?$/.test(shell)) {

@@ -1,4 +1,4 @@
-/** All that may be completed, as data: one script a shell is made of it. */
+/** The words to complete, as data. Each shell's script is made from it. */
 import { RecordType } from "../../dns/type-names.ts";
 import { builtInPlugins } from "../../server/configuration/plugin-registry.ts";
 import type { CommandEntry, WordKind } from "../command-entry.ts";
@@ -6,10 +6,10 @@ import type { FlagDescription } from "../flag-table.ts";
 import { SERVER_FLAGS } from "../flags.ts";
 
 export interface CompletionModel {
-  /** The one without name is the server. */
+  /** The command without a name is the server. */
   readonly commands: readonly CompletedCommand[];
   readonly plugins: readonly string[];
-  /** Of records. */
+  /** Record types. */
   readonly types: readonly string[];
 }
 
@@ -46,7 +46,7 @@ export async function completionModel(all: readonly CommandEntry[]): Promise<Com
   };
 }
 
-/** What the value of a flag is. */
+/** The kind of value that a flag takes. */
 export function valueKind({ value, choices }: FlagDescription): "none" | "choices" | "files" | "other" {
   if (value === undefined) return "none";
   if (choices !== undefined) return "choices";

@@ -1,7 +1,7 @@
 import type { FlagDescription } from "../flag-table.ts";
 import { type CompletedCommand, type CompletionModel, valueKind } from "./model.ts";
 
-/** A script that may be sourced, and may lie as `_portolan` in a folder of `fpath`. */
+/** A script that can be sourced, or installed as `_portolan` in a folder of `fpath`. */
 export function zshCompletion(model: CompletionModel): string {
   const { commands } = model;
   const named = commands.filter(({ name }) => name !== "");

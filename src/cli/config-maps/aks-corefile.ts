@@ -1,6 +1,6 @@
 import type { CorefileSource } from "../../server/configuration/configuration.ts";
 
-/** What the ConfigMap `coredns` of AKS has, which imports `coredns-custom`; other providers import it in the same two places. */
+/** The ConfigMap `coredns` of AKS, which imports `coredns-custom`. Other providers import it at the same two places. */
 export const AKS_COREFILE: CorefileSource = {
   file: "Corefile of AKS",
   text: `.:53 {

@@ -1,4 +1,4 @@
-/** The folders of a pod that ConfigMaps are mounted in, on top of this machine's files. */
+/** A view of the file system with ConfigMaps mounted as in a pod. */
 import { basename, dirname, normalize } from "node:path";
 import type { CorefileHost, FileContent } from "../../corefile/host.ts";
 import type { ImportableKey } from "./config-maps.ts";
@@ -6,16 +6,16 @@ import type { ImportableKey } from "./config-maps.ts";
 export interface MountedKeys {
   /** In the folder of the Corefile. */
   readonly siblings: readonly ImportableKey[];
-  /** In each folder `custom`: `/etc/coredns/custom` for k3s and AKS, who write it in different ways. */
+  /** In each folder `custom`: k3s and AKS both mount `/etc/coredns/custom`, but spell the import differently. */
   readonly custom: readonly ImportableKey[];
 }
 
-/** Where a pod has its Corefile; what that imports may be named so. */
+/** The folder of the Corefile in a pod. Imports may use this path. */
 const POD_FOLDER = "/etc/coredns";
 
 /**
- * @param corefile path of the Corefile, whose folder stands for that of the pod
- * @param imports told of each key of `custom` that is imported
+ * @param corefile path of the Corefile, whose folder stands for the pod's
+ * @param imports called for each key of `custom` that is imported
  */
 export function withConfigMaps(
   host: CorefileHost,

@@ -11,7 +11,7 @@ import {
 } from "yaml";
 import type { CorefileSource } from "../../server/configuration/configuration.ts";
 
-/** An object of Kubernetes without a Corefile: the wrong file, or the wrong key. */
+/** A Kubernetes object without a Corefile: the wrong file, or the wrong key. */
 export class NoCorefileInYaml extends Error {
   override readonly name = "NoCorefileInYaml";
 }
@@ -20,30 +20,30 @@ export class NoCorefileInYaml extends Error {
 export interface ImportableKey {
   readonly key: string;
   readonly text: string;
-  /** Names the text in places: `custom.yaml (test.server)`. */
+  /** Name of the text in messages: `custom.yaml (test.server)`. */
   readonly name: string;
-  /** The YAML that has it. */
+  /** The YAML file that has the key. */
   readonly file: string;
   /** Line of the key in the YAML, from 1. */
   readonly line: number;
-  /** Columns before each line of the text; `undefined` where the lines of the text are not those of the YAML. */
+  /** Indentation of each line in the YAML; `undefined` where the lines of the text are not lines of the YAML. */
   readonly indentation: number | undefined;
 }
 
 export interface FoundCorefile {
   readonly source: CorefileSource;
-  /** The other keys of its ConfigMap, which a pod has in the folder of the Corefile. */
+  /** The other keys of the same ConfigMap. In a pod they lie in the folder of the Corefile. */
   readonly siblings: readonly ImportableKey[];
 }
 
-/** YAML that cannot be read, and so may hide a ConfigMap. */
+/** YAML that cannot be parsed and so may hide a ConfigMap. */
 export class BrokenYaml extends NoCorefileInYaml {}
 
 export interface ConfigMaps {
   readonly corefiles: readonly FoundCorefile[];
-  /** Keys of ConfigMaps without a Corefile, which a pod has in the folder `custom`. */
+  /** Keys of ConfigMaps without a Corefile. In a pod they lie in the folder `custom`. */
   readonly custom: readonly ImportableKey[];
-  /** Why there is neither; `undefined` where the text is no object of Kubernetes. */
+  /** The reason why there is neither; `undefined` if the text is no Kubernetes object. */
   readonly missing: NoCorefileInYaml | undefined;
 }
 
@@ -51,10 +51,10 @@ export interface ConfigMaps {
 const CUSTOM_KEY = /\.(server|override)$/;
 
 /**
- * All ConfigMaps of a text in YAML or JSON, in any of its documents or in a List. A Corefile that is a block of text in the YAML keeps its place: the
- * text around it becomes empty lines, and its indentation stays, which means nothing in a Corefile. A Corefile between quotation marks
- * has no lines there, and is named as a file of its own.
- * @throws NoCorefileInYaml for text that has objects of Kubernetes, or the name of such, and is not valid YAML
+ * Reads all ConfigMaps of a YAML or JSON text, in any of its documents or in a List. A Corefile that is a YAML block scalar keeps
+ * its place: the text around it becomes empty lines, and its indentation stays, which a Corefile ignores. A quoted Corefile has no
+ * lines in the YAML and is named as a separate file.
+ * @throws NoCorefileInYaml for text that has, or names, Kubernetes objects and is not valid YAML
  */
 export function readConfigMaps({ text, file }: CorefileSource): ConfigMaps {
   const corefiles: FoundCorefile[] = [];
@@ -94,7 +94,7 @@ function brokenYaml(file: string, { message, linePos }: YAMLParseError): BrokenY
   );
 }
 
-/** By its name or by its keys: providers do not agree on a name. */
+/** Recognized by name or by keys, because providers do not agree on a name. */
 function isCustom(object: YAMLMap, keys: readonly ImportableKey[]): boolean {
   const kind = object.get("kind");
   if (kind !== undefined && kind !== "ConfigMap") return false;
@@ -116,7 +116,7 @@ function missing(file: string, keys: readonly string[]): NoCorefileInYaml {
   );
 }
 
-/** The items of a list, which `kubectl get` prints. */
+/** The items of a List as `kubectl get` prints it. */
 function objectsIn(contents: Node | null): YAMLMap[] {
   if (!isMap(contents)) return [];
   const items = contents.get("items", true);

@@ -1,4 +1,4 @@
-/** Captures that somebody has changed: each is refused with its line, or judged. */
+/** Damaged captures: each is refused with its line, or judged. */
 import assert from "node:assert/strict";
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -45,7 +45,7 @@ const FACTS = {
 
 const PROBE = { path: "/health", period: 10, failures: 3, timeout: 1 };
 
-/** Ill in many ways, so that every rule has something to say. */
+/** Faulty in many ways, so that every rule reports something. */
 const LINES: readonly object[] = [
   { facts: FACTS },
   ...Array.from({ length: 120 }, (_, n) => ({
@@ -96,7 +96,7 @@ const ODD = [
   "9".repeat(2_000),
 ];
 
-/** @returns the object with one value in it, picked by the number, replaced; or without it */
+/** @returns the object with one value, chosen by the number, replaced or removed */
 function changed(value: unknown, pick: number, odd: unknown): unknown {
   let left = pick;
   const walk = (each: unknown): unknown => {
@@ -119,11 +119,11 @@ async function judge(lines: readonly unknown[]): Promise<number> {
   return diagnosis.findings.length;
 }
 
-test("a capture that is ill all over is judged", async () => {
+test("a capture with every kind of fault is judged", async () => {
   assert.ok((await judge(LINES)) >= 8);
 });
 
-test("whatever is changed in it, it is judged, or refused with its line", async () => {
+test("a changed capture is judged, or refused with its line", async () => {
   const anyLine = fc.oneof(fc.constantFrom(0, 1, LINES.length - 3, LINES.length - 2, LINES.length - 1));
   await fc.assert(
     fc.asyncProperty(anyLine, fc.nat(90), fc.constantFrom(...ODD, undefined), async (at, pick, odd) => {
@@ -139,7 +139,7 @@ test("whatever is changed in it, it is judged, or refused with its line", async 
   );
 });
 
-test("a byte order mark is passed over", async () => {
+test("a byte order mark is skipped", async () => {
   let facts = 0;
   async function* chunks(): AsyncGenerator<Uint8Array> {
     yield Buffer.from(`\ufeff${JSON.stringify({ facts: FACTS })}\r\n`);
@@ -148,7 +148,7 @@ test("a byte order mark is passed over", async () => {
   assert.equal(facts, 1);
 });
 
-test("a file is written anew once there is something to write, and not before", (t) => {
+test("a file is replaced when there is something to write, and not before", (t) => {
   const folder = mkdtempSync(join(tmpdir(), "portolan-capture-"));
   t.after(() => rmSync(folder, { recursive: true }));
   const file = join(folder, "capture");

@@ -1,4 +1,4 @@
-/** Captures as text: JSON, a line each, as `portolan tail -json` writes queries; lines with facts about the server among them. */
+/** Captures as text: JSON lines as `portolan tail -json` writes them, with facts about the server among them. */
 
 import { closeSync, fstatSync, ftruncateSync, openSync, statSync } from "node:fs";
 import { FACTS_SCHEMA, IMPOSSIBLE_NAME_SCHEMA, POD_SCHEMA } from "../../console/api-schema.ts";
@@ -13,14 +13,14 @@ import { FlagError } from "../flag-table.ts";
 import { isQueryRow } from "../live/tail.ts";
 import { linesOf, type NumberedLine, TooLongLine } from "./lines.ts";
 
-/** What a line of a capture holds. */
+/** One line of a capture. */
 export type CaptureLine =
   | QueryRow
   | { readonly facts: CapturedServer }
   | { readonly impossible: ImpossibleName }
   | { readonly pod: PodTemplate };
 
-/** Takes a capture line by line; queries are counted and let go. */
+/** Builds a capture line by line. Queries are counted and dropped. */
 export class CaptureBuilder {
   readonly #traffic = new TrafficCounter();
   #first: CapturedServer | undefined;
@@ -50,13 +50,13 @@ export class CaptureBuilder {
   }
 
   #addFacts(facts: CapturedServer): void {
-    // One that has started anew counts from 0.
+    // A restarted server counts from 0.
     if (this.#first?.now.startedAt !== facts.now.startedAt) this.#first = facts;
     this.#last = facts;
   }
 }
 
-/** Writes a capture to a file as it comes. */
+/** Writes a capture to a file as it arrives. */
 export class CaptureRecorder {
   readonly #file: string;
   readonly #descriptor: number;
@@ -69,18 +69,18 @@ export class CaptureRecorder {
   constructor(file: string) {
     this.#file = file;
     try {
-      // What a file held stays until there is something else to write: a server may not be there.
+      // The old content stays until there is something to write: the server may not be running.
       this.#descriptor = openSync(file, "a");
     } catch (error) {
       throw this.#told(error);
     }
   }
 
-  /** @throws FlagError where what came before could not be written */
+  /** @throws FlagError if an earlier line could not be written */
   add(line: CaptureLine): void {
     if (this.#fault !== undefined) throw this.#told(this.#fault);
     this.#text += `${JSON.stringify(line)}\n`;
-    // What comes at once is written at once.
+    // Lines that arrive together are written together.
     this.#writing ??= setImmediate(() => this.#write());
   }
 
@@ -113,7 +113,7 @@ export class CaptureRecorder {
 
 /**
  * Reads a capture to its end.
- * @param file as it is called in what is thrown
+ * @param file its name in error messages
  * @throws FlagError naming the line that is neither a query nor facts
  */
 export async function readCapture(
@@ -136,9 +136,9 @@ function readLine(
   add: (line: CaptureLine) => void,
 ): void {
   if (text.trim() === "") return;
-  // Editors and shells of Windows begin a text with a byte order mark.
+  // Windows editors and shells begin a text with a byte order mark.
   const value = parsed(number === 1 ? text.replace(/^\ufeff/, "") : text);
-  // Who writes may have been stopped in the middle of the last line.
+  // The writer may have been stopped in the middle of the last line.
   if (value === undefined && number > 1 && !isWhole) return;
   const facts = member(value, "facts");
   const impossible = member(value, "impossible");
@@ -158,13 +158,13 @@ function noCapture(file: string, line: number): FlagError {
   );
 }
 
-/** Whether two names are those of one file. */
+/** Whether two paths are the same file. */
 export function isSameFile(one: string, other: string): boolean {
   const [first, second] = [one, other].map((path) => statSync(path, { throwIfNoEntry: false, bigint: true }));
   return first !== undefined && first.ino === second?.ino && first.dev === second.dev;
 }
 
-/** Whether all is there that the rules look at. */
+/** Whether all members that the rules read are present. */
 export function isFacts(value: unknown): value is CapturedServer {
   return hasShape(FACTS_SCHEMA, value);
 }

@@ -1,4 +1,4 @@
-/** Looks at a running server for a while, by the API of its console. */
+/** Observes a running server for a while through the API of its console. */
 import { randomBytes } from "node:crypto";
 import type { CapturedServer, ImpossibleName } from "../../console/doctor/capture.ts";
 import { listMember, member, textMember } from "../../kubernetes/objects/json.ts";
@@ -9,12 +9,12 @@ import { isQueryRow } from "../live/tail.ts";
 import { type CaptureLine, isFacts } from "./capture-file.ts";
 import type { DoctorFlags } from "./flags.ts";
 
-/** Rows that the console tells at once. */
+/** Rows that the console sends at once. */
 const RECENT = 1_000;
 
 /**
- * @param stop ends the look before its time
- * @returns what became of a server that went away meanwhile, `undefined` for one that is there to the end
+ * @param stop ends the observation early
+ * @returns the reason if the server went away, `undefined` if it was there to the end
  * @throws FlagError
  */
 export async function collect(
@@ -39,7 +39,7 @@ export async function collect(
   return undefined;
 }
 
-/** @param known the time of the last row that was told */
+/** @param known time of the last row that was received */
 async function follow(
   client: ConsoleClient,
   { server, duration, reconnect }: Pick<DoctorFlags, "server" | "duration" | "reconnect">,
@@ -50,12 +50,12 @@ async function follow(
   const signal = AbortSignal.any([AbortSignal.timeout(duration), stop]);
   const events = steadyEvents(client, "/api/v1/events?streams=queries", { signal, patience: reconnect });
   for await (const event of events) {
-    // One that has started anew counts from 0.
+    // A restarted server counts from 0.
     if (event === "again") add({ facts: await readFacts(client, server) });
     else if (event.name === "queries") {
       const told = listMember(event.data, "rows").filter(isQueryRow);
       const leftOut = Number(member(event.data, "leftOut")) || 0;
-      // Those that were told stand for those that were not.
+      // Received rows stand for the ones that were left out.
       const factor = (told.length + leftOut) / Math.max(1, told.length);
       for (const row of told)
         if (row.time > known) add(factor === 1 ? row : { ...row, weight: row.weight * factor });
@@ -79,17 +79,17 @@ async function readFacts(client: ConsoleClient, server: string): Promise<Capture
     },
   };
   if (isFacts(facts)) return facts;
-  throw new FlagError(`-server ${server}: answers in words of another version of Portolan`, 2, false);
+  throw new FlagError(`-server ${server}: answers in the format of another version of Portolan`, 2, false);
 }
 
-/** Below `invalid.` nothing exists (RFC 6761 section 6.4), and a name that nobody has asked for is in no cache. */
+/** Nothing exists below `invalid.` (RFC 6761 section 6.4), and a random name is in no cache. */
 async function askImpossible(client: ConsoleClient): Promise<ImpossibleName | undefined> {
   const name = `portolan-doctor-${randomBytes(6).toString("hex")}.invalid.`;
   let answer: unknown;
   try {
     answer = await client.post("/api/v1/explain", { name, type: "A" });
   } catch (error) {
-    // Others explain just now, or no listener takes the question: everything else can be judged all the same.
+    // Other explanations are running, or no listener takes the question. The rest can still be judged.
     if (error instanceof FlagError) return undefined;
     throw error;
   }

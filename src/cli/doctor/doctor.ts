@@ -1,4 +1,4 @@
-/** `portolan doctor`: what costs a cluster's DNS the most, who causes it, and the patch that mends it. */
+/** `portolan doctor`: finds the most expensive DNS problems of a cluster, their causes, and the patches that fix them. */
 import { createReadStream, readFileSync } from "node:fs";
 import type { Capture } from "../../console/doctor/capture.ts";
 import { shellWord } from "../../console/doctor/command-words.ts";
@@ -28,10 +28,10 @@ const EXIT = { HEALTHY: 0, ILL: 1, CANNOT: 2 } as const;
 
 /** Mebibytes. */
 const MAX_MANIFEST = 50;
-/** Octets of a capture that are read at a time. */
+/** Bytes of a capture read at a time. */
 const PORTION = 256 * 1024;
 
-/** @returns the exit code: 0 where nothing is wrong, 1 where something is, 2 where nothing could be looked at */
+/** @returns the exit code: 0 nothing is wrong, 1 something is wrong, 2 nothing could be examined */
 export async function doctor(argv: readonly string[]): Promise<number> {
   const usage = fitted(
     [
@@ -80,20 +80,20 @@ function commandFlags({ server, tokenFile, duration }: DoctorFlags): CommandFlag
 
 interface Looked {
   readonly capture: Capture;
-  /** What became of a server that went away meanwhile. */
+  /** The reason why the server went away, if it did. */
   readonly lost?: string | undefined;
 }
 
 async function readAll(flags: DoctorFlags, file: string | undefined): Promise<Looked> {
   const { manifest } = flags;
   if (manifest === "-" && file === "-")
-    throw new FlagError("standard input is one of both: -manifest or the capture", 2, false);
+    throw new FlagError("standard input can be only one of both: -manifest or the capture", 2, false);
   if (file !== undefined && flags.record !== "" && isSameFile(file, flags.record))
-    throw new FlagError(`-record ${flags.record}: that is the capture that is read`, 2, false);
-  // A wrong manifest is told before anybody waits for ten seconds.
+    throw new FlagError(`-record ${flags.record}: that is the capture being read`, 2, false);
+  // Read first, so that a wrong manifest is reported before the ten seconds of listening.
   const pod = manifest === "" ? undefined : readPodTemplate(await readManifest(manifest), manifest);
   const client = file === undefined ? new ConsoleClient(flags) : undefined;
-  // Queries pass by in millions, and next to nothing of them stays.
+  // Millions of queries pass through, and almost nothing of them is kept.
   boundHeap(heapBounds(), new SystemClock());
   const builder = new CaptureBuilder();
   const recorder = flags.record === "" ? undefined : new CaptureRecorder(flags.record);
@@ -109,11 +109,11 @@ async function readAll(flags: DoctorFlags, file: string | undefined): Promise<Lo
   } finally {
     recorder?.close();
   }
-  if (builder.isEmpty) throw new FlagError(`${file}: holds no query and no facts about a server`, 2, false);
+  if (builder.isEmpty) throw new FlagError(`${file}: has no queries and no facts about a server`, 2, false);
   return { capture: builder.capture(), lost };
 }
 
-/** The first Ctrl-C ends what was to take longer, and what was seen until then is judged. */
+/** The first Ctrl-C ends the observation early. The report then covers what was seen. */
 async function untilInterrupted<T>(run: (stop: AbortSignal) => Promise<T>): Promise<T> {
   const stop = new AbortController();
   const interrupt = (): void => stop.abort();

@@ -6,13 +6,13 @@ export type DoctorFormat = (typeof FORMATS)[number];
 
 export interface DoctorFlags extends LiveServerFlags {
   format: DoctorFormat;
-  /** Milliseconds for which the server is listened to. */
+  /** Milliseconds of listening. */
   duration: number;
-  /** Where the capture is written to; empty for nowhere. */
+  /** File to write the capture to; empty for none. */
   record: string;
-  /** The manifest that makes the server's pod; `-` is standard input. */
+  /** The manifest of the server's pod; `-` is standard input. */
   manifest: string;
-  /** Whether a name that cannot exist is asked for. */
+  /** Whether to query a name that cannot exist. */
   probe: boolean;
   help: boolean;
 }
@@ -53,7 +53,7 @@ export const DOCTOR_FLAGS: readonly FlagRow<DoctorFlags>[] = [
   choiceRow("format", FORMATS, "human or json (default human)", (flags, value) => {
     flags.format = value;
   }),
-  switchRow(["probe"], "asks upstreams for a name that cannot exist (default true)", (flags, on) => {
+  switchRow(["probe"], "ask upstreams for a name that cannot exist (default true)", (flags, on) => {
     flags.probe = on;
   }),
   helpRow(),

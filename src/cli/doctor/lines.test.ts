@@ -7,7 +7,7 @@ async function* inPortions(text: string, octets: number): AsyncGenerator<Uint8Ar
   for (let at = 0; at < all.length; at += octets) yield all.subarray(at, at + octets);
 }
 
-test("lines are the same however they come, and the last one may have no end", async () => {
+test("chunk boundaries do not change the lines, and the last line may lack its end", async () => {
   const text = "one\n\nzwölf Hütten\nlast";
   for (let octets = 1; octets <= 25; octets++) {
     const lines: unknown[] = [];
@@ -26,7 +26,7 @@ test("lines are the same however they come, and the last one may have no end", a
   }
 });
 
-test("a line without end is given up", async () => {
+test("a line without end is refused", async () => {
   async function* endless(): AsyncGenerator<Uint8Array> {
     yield Buffer.from("short\n");
     for (;;) yield Buffer.alloc(1024 * 1024, "x");

@@ -1,14 +1,14 @@
-/** Text as lines while it comes, in memory that does not grow with it. */
+/** Splits text into lines as it arrives, in bounded memory. */
 
 export interface NumberedLine {
   readonly text: string;
   /** From 1. */
   readonly number: number;
-  /** Its end was there. */
+  /** Whether the line end was present. */
   readonly isWhole: boolean;
 }
 
-/** A line that is longer than any that is meant to be read. */
+/** A line longer than any valid one. */
 export class TooLongLine extends Error {
   override readonly name = "TooLongLine";
   readonly number: number;
@@ -19,12 +19,12 @@ export class TooLongLine extends Error {
   }
 }
 
-/** Octets. A line with facts holds a Corefile and every upstream. */
+/** In bytes. A line with facts holds a Corefile and every upstream. */
 const LONGEST = 16 * 1024 * 1024;
 const LINE_FEED = 10;
 
 /**
- * The lines of each chunk that has ends of lines.
+ * The lines of each chunk that contains line ends.
  * @throws TooLongLine
  */
 export async function* linesOf(chunks: AsyncIterable<Uint8Array>): AsyncGenerator<readonly NumberedLine[]> {

@@ -1,11 +1,11 @@
-/** The pod of the server as its manifest has it: probes, times, limits. */
+/** Reads the server's pod from its manifest: probes, periods, limits. */
 import type { PodTemplate, Probe } from "../../console/doctor/capture.ts";
 import { parseDocuments } from "../../kubernetes/manifests/parse-documents.ts";
 import { isObject, listMember, member, textMember } from "../../kubernetes/objects/json.ts";
 import { FlagError } from "../flag-table.ts";
 
 /**
- * The first object in the text that makes pods, or is one.
+ * Finds the first object in the text that is a pod or makes pods.
  * @throws FlagError
  */
 export function readPodTemplate(text: string, file: string): PodTemplate {
@@ -25,7 +25,7 @@ function itemsOf(value: unknown): readonly unknown[] {
 }
 
 const OWNERS = new Set(["Deployment", "DaemonSet", "StatefulSet"]);
-/** Of a pod that names none, in seconds. */
+/** Default of Kubernetes, in seconds. */
 const GRACE = 30;
 
 function templateOf(object: unknown): PodTemplate | undefined {
@@ -87,7 +87,7 @@ const UNITS: Readonly<Record<string, number>> = {
   Ti: 2 ** 40,
 };
 
-/** Octets out of a quantity such as `170Mi`. */
+/** Bytes of a quantity such as `170Mi`. */
 function quantity(value: unknown): number | undefined {
   if (typeof value !== "string" && typeof value !== "number") return undefined;
   const [, digits, unit = ""] = /^(\d+(?:\.\d+)?)(k|M|G|T|Ki|Mi|Gi|Ti)?$/.exec(String(value)) ?? [];

@@ -1,4 +1,4 @@
-/** What the doctor found, for people. */
+/** Prints the doctor's findings for people. */
 
 import type { Diagnosis } from "../../console/doctor/diagnose.ts";
 import type { Finding } from "../../console/doctor/finding.ts";

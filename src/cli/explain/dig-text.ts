@@ -1,7 +1,7 @@
-/** The message that a client gets, in the form in which dig prints it. */
+/** The message that a client receives, in dig's form. */
 import type { Explanation } from "../../plugin/contract/explanation.ts";
 
-/** Lines without ends; none when nothing is sent. */
+/** Lines without line ends; empty if no message is sent. */
 export function digLines({ name, type, class: queryClass, message }: Explanation): string[] {
   if (message === undefined) return [];
   const { rcode, flags, answer, authority, additional, edns, size } = message;
@@ -30,7 +30,7 @@ export function digLines({ name, type, class: queryClass, message }: Explanation
   return [...lines, "", `;; MSG SIZE  rcvd: ${size}`];
 }
 
-/** Owner, TTL, class and type in columns; what follows them is data, and a question has no TTL. */
+/** Aligns owner, TTL, class and type. The data follows them; a question has no TTL. */
 function align(records: readonly string[]): string[] {
   const rows = records.map((record) => {
     const [owner = "", ...rest] = record.split(" ");
@@ -45,5 +45,5 @@ function align(records: readonly string[]): string[] {
   });
 }
 
-/** One long name need not push all the others to the right. */
+/** One long name must not push all others to the right. */
 const MAX_OWNER_WIDTH = 48;

@@ -1,4 +1,4 @@
-/** `portolan explain`: the way of one query through a configuration, and why the answer is what it is. */
+/** `portolan explain`: traces one query through a configuration and says why the answer is what it is. */
 import { Name, NameError } from "../../dns/name.ts";
 import { parseRecordType } from "../../dns/type-names.ts";
 import { parseIpAddress } from "../../lib/net/ip-address.ts";
@@ -18,7 +18,7 @@ import { searchAsPod } from "./pod-search.ts";
 
 const EXIT = { EXPLAINED: 0, CANNOT: 2 } as const;
 
-/** @returns the exit code: 0 whatever the answer is, 2 when there is none to explain */
+/** @returns the exit code: 0 whatever the answer is, 2 if no answer could be explained */
 export async function explain(argv: readonly string[]): Promise<number> {
   try {
     return await run(argv);
@@ -62,18 +62,18 @@ async function run(argv: readonly string[]): Promise<number> {
   }
 }
 
-/** Either side is loaded when it is wanted. */
+/** Either explainer is loaded only when it is used. */
 async function makeExplainer(flags: ExplainFlags): Promise<Explainer> {
   if (flags.server !== "") {
     const [useless] = flagsWithoutServer(flags);
     if (useless !== undefined)
       throw fault(
-        `-${useless} says how a configuration is made, and -server asks one that runs: leave one out`,
+        `-${useless} changes how a configuration is run, and -server asks one that is running: leave one out`,
       );
     const { parseServerAddress, RemoteExplainer } = await import("./remote-explainer.ts");
     return new RemoteExplainer(parseServerAddress(flags.server, flags.tokenFile), flags.tokenFile);
   }
-  if (flags.tokenFile !== "") throw fault("-token-file is for a console: name it with -server");
+  if (flags.tokenFile !== "") throw fault("-token-file is for a console: name the console with -server");
   const { LocalExplainer } = await import("./local-explainer.ts");
   const explainer = await LocalExplainer.start(flags);
   for (const line of explainer.warnings) process.stderr.write(`${line}\n`);
@@ -135,7 +135,8 @@ function ask(
 
 function readQuestion(words: readonly string[]): { readonly name: string; readonly type: number } {
   const [name, typeName = "A", ...rest] = words;
-  if (name === undefined) throw new FlagError("explain what? NAME is missing", EXIT.CANNOT, true);
+  if (name === undefined)
+    throw new FlagError("NAME is missing: which name shall be explained?", EXIT.CANNOT, true);
   if (rest.length > 0) throw new FlagError(`extra words: ${rest.join(" ")}`, EXIT.CANNOT, true);
   const type = parseRecordType(typeName.toUpperCase());
   if (type === undefined) throw fault(`${typeName} is not a record type${nearType(typeName)}`);
@@ -147,10 +148,10 @@ const USUAL_TYPES = ["A", "AAAA", "CNAME", "MX", "NS", "PTR", "SOA", "SRV", "TXT
 
 function nearType(word: string): string {
   const near = nearestWord(word.toUpperCase(), USUAL_TYPES);
-  return near === undefined ? ", such as A, AAAA, SRV or TYPE65280" : `; is ${near} meant?`;
+  return near === undefined ? ", such as A, AAAA, SRV or TYPE65280" : `; did you mean ${near}?`;
 }
 
-/** @throws FlagError for what is no name */
+/** @throws FlagError for an invalid name */
 function absolute(text: string): string {
   const name = text.endsWith(".") ? text : `${text}.`;
   try {
@@ -162,10 +163,10 @@ function absolute(text: string): string {
   }
 }
 
-/** Names of objects, as the API takes them (RFC 1123 subdomains). */
+/** Object names as the API takes them (RFC 1123 subdomains). */
 const POD_NAME = /^([a-z0-9](?:[-a-z0-9]{0,61}[a-z0-9])?)\/([a-z0-9](?:[-.a-z0-9]{0,251}[a-z0-9])?)$/;
 
-/** @returns `undefined` for an address, or none at all */
+/** @returns `undefined` for an address, or for empty text */
 function readPodName(from: string): PodName | undefined {
   if (from === "" || parseIpAddress(from) !== undefined) return undefined;
   const [, namespace, name] = POD_NAME.exec(from) ?? [];

@@ -21,9 +21,9 @@ export interface ExplainFlags extends PluginFlags {
   tcp: boolean;
   again: boolean;
   json: boolean;
-  /** The address of a running server's endpoint, or empty. */
+  /** Address of a running server's endpoint, or empty. */
   server: string;
-  /** Of the console that is asked, or empty. */
+  /** Token file of the console to ask, or empty. */
   tokenFile: string;
   help: boolean;
 }
@@ -46,7 +46,7 @@ export function defaultExplainFlags(): ExplainFlags {
   };
 }
 
-/** The names of those flags given that mean nothing to a server that runs. */
+/** The names of the given flags that have no meaning for a running server. */
 export function flagsWithoutServer(flags: ExplainFlags): string[] {
   const given = {
     conf: flags.conf !== "",

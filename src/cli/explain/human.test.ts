@@ -41,18 +41,18 @@ const EXPLANATION: Explanation = {
   milliseconds: 123.7,
 };
 
-test("the way of a query, for people", () => {
+test("a query's way, for people", () => {
   assert.deepEqual(formatExplanation(EXPLANATION, { colour: false }).split("\n"), [
     "www.example.org. A  asked by 192.0.2.9 over TCP",
     "",
-    "  server       Portolan-1.2.3, as it runs: the first of 4 threads, with its own connections and the cache of all threads",
+    "  server       Portolan-1.2.3, the running server: the first of 4 threads, with its own connections and the shared cache",
     "  listener     dns://:53",
     "  block        .:53, Corefile:1",
     "  view         inside",
     "",
     "   1  alias        passes on                                           0.25 ms",
     "   2  forward      answers NXDOMAIN                                     123 ms",
-    "                   - asked for elsewhere.example.org. A: a plugin in front of it changed the question",
+    "                   - asked for elsewhere.example.org. A: an earlier plugin changed the question",
     "                   - asks 192.0.2.53:53 over tcp",
     "",
     "  answer       NXDOMAIN, from forward, after 124 ms",
@@ -77,14 +77,14 @@ test("the way of a query, for people", () => {
   ]);
 });
 
-test("colours change no word", () => {
+test("colours do not change the words", () => {
   const coloured = formatExplanation(EXPLANATION, { colour: true });
   assert.ok(coloured.includes("\u001b[31mNXDOMAIN\u001b[39m"));
   const plain = stripVTControlCharacters(coloured);
   assert.equal(plain, formatExplanation(EXPLANATION, { colour: false }));
 });
 
-test("a query that nobody answers has no message", () => {
+test("a dropped query has no message", () => {
   const dropped = { ...EXPLANATION, message: undefined, plugin: undefined };
   assert.match(
     formatExplanation(dropped, { colour: false }),

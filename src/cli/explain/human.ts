@@ -12,7 +12,7 @@ type Painter = (text: string, by: Colour) => string;
 const WIDTH = 78;
 const LABEL = 12;
 
-/** One query: where it came in, what each plugin did with it, what was sent. */
+/** One query: the listener, the steps of each plugin, the reply. */
 export function formatExplanation(explanation: Explanation, { colour }: HumanOptions): string {
   const painted = painter(colour);
   const { name, type, client, transport } = explanation;
@@ -26,7 +26,7 @@ export function formatExplanation(explanation: Explanation, { colour }: HumanOpt
   ]);
 }
 
-/** The attempts of a pod's libc, then the way of each, and the message of the last. */
+/** The attempts of a pod's libc, then the trace of each, and the message of the last. */
 export function formatPodSearch(search: PodSearch, { colour }: HumanOptions): string {
   const painted = painter(colour);
   const { pod, address, libc, settings, reason, assumed, attempts } = search;
@@ -63,7 +63,10 @@ function wayLines(explanation: Explanation, painted: Painter): string[] {
   if (server !== undefined) lines.push(labelled("server", serverText(server)));
   lines.push(
     labelled("listener", listener),
-    labelled("block", block ?? "none: no server block of this listener takes the name, so it is refused"),
+    labelled(
+      "block",
+      block ?? "none: no server block of this listener has the name, so the query is refused",
+    ),
   );
   if (view !== undefined) lines.push(labelled("view", view));
   if (steps.length > 0) lines.push("");
@@ -73,8 +76,8 @@ function wayLines(explanation: Explanation, painted: Painter): string[] {
 }
 
 function serverText({ version, threads }: NonNullable<Explanation["server"]>): string {
-  if (threads === 1) return `${version}, as it runs`;
-  return `${version}, as it runs: the first of ${threads} threads, with its own connections and the cache of all threads`;
+  if (threads === 1) return `${version}, the running server`;
+  return `${version}, the running server: the first of ${threads} threads, with its own connections and the shared cache`;
 }
 
 function labelled(label: string, text: string): string {
@@ -91,7 +94,7 @@ function stepLines(step: Step, number: number, painted: Painter): string[] {
     ? start.replace(decision, painted(decision, "yellow"))
     : start;
   const texts = notes.map(({ text }) => text);
-  if (asked !== undefined) texts.unshift(`asked for ${asked}: a plugin in front of it changed the question`);
+  if (asked !== undefined) texts.unshift(`asked for ${asked}: an earlier plugin changed the question`);
   return [
     `${shown}${" ".repeat(room)}${time}`.trimEnd(),
     ...texts.map((text) => `  ${indent}    ${" ".repeat(LABEL)} ${painted("-", "cyan")} ${text}`),
@@ -107,7 +110,7 @@ function resultLines(explanation: Explanation, painted: Painter): string[] {
   const lines = [labelled("answer", `${resultText(explanation, painted)}${by}, after ${took}`)];
   if (error !== undefined) lines.push(labelled("", error));
   if (message.rcode === "NOERROR" && message.answer.length === 0)
-    lines.push(labelled("", "the name exists without such a record"));
+    lines.push(labelled("", "the name exists, but has no such record"));
   return lines;
 }
 

@@ -1,4 +1,4 @@
-/** Makes the configuration of a Corefile in this process, and asks it. */
+/** Runs the configuration of a Corefile in this process and asks it. */
 import { resolve } from "node:path";
 import { nodeHost } from "../../corefile/node-host.ts";
 import { PodReadError } from "../../kubernetes/api/watch/read-pod.ts";
@@ -25,14 +25,14 @@ import { type Explainer, type FoundPod, fault } from "./explainer.ts";
 import type { ExplainFlags } from "./flags.ts";
 import { podOf, readManifestPods } from "./pods.ts";
 
-/** Milliseconds that the API may take to tell of one pod. */
+/** Milliseconds to wait for the API to return one pod. */
 const POD_TIMEOUT = 5_000;
 
-/** Milliseconds that a cluster has to be listed in, whatever the Corefile's startup_timeout: somebody sits and waits. */
+/** Milliseconds to wait for the cluster's lists, whatever startup_timeout is: a person is waiting. */
 const PATIENCE = 10_000;
 
 export class LocalExplainer implements Explainer {
-  /** What is to be known before the answers are believed, a line each. */
+  /** Doubts about the answers, one per line. */
   readonly warnings: readonly string[];
   readonly #server: OfflineServer;
   readonly #flags: ExplainFlags;
@@ -126,12 +126,12 @@ async function podFromApi(
     if (error instanceof PodReadError && error.isForbidden) return assumedPod(namespace, name, error.message);
     if (error instanceof PodReadError) throw fault(`-from ${full}: ${error.message}`);
     if (error instanceof Error && error.name === "TimeoutError")
-      throw fault(`-from ${full}: the API has not told of this pod within ${POD_TIMEOUT / 1_000} s`);
+      throw fault(`-from ${full}: the API has not returned this pod within ${POD_TIMEOUT / 1_000} s`);
     throw error;
   }
 }
 
-/** A pod like most, for want of the right to look. */
+/** A typical pod, used when pods may not be read. */
 function assumedPod(namespace: string, name: string, reason: string): FoundPod["pod"] {
   return {
     namespace,
@@ -144,7 +144,7 @@ function assumedPod(namespace: string, name: string, reason: string): FoundPod["
   };
 }
 
-/** The warnings of the log; those on a cluster that does not answer are put together, with what to do. */
+/** The warnings of the log. Those about a cluster that does not answer are joined, with the remedy. */
 function warningsOf({ clusters }: OfflineServer, lines: readonly string[], waited: number): string[] {
   const awaited = clusters.flatMap((cluster) => cluster.awaited);
   const warnings = lines.filter((line) => /^\[(WARNING|ERROR)\]/.test(line));
@@ -152,7 +152,7 @@ function warningsOf({ clusters }: OfflineServer, lines: readonly string[], waite
   return [
     ...warnings.filter((line) => !line.includes("plugin/kubernetes: ")),
     `the cluster has not been listed within ${formatGoDuration(Math.round(waited / 100) * 100)}: ${awaited.join(", ")}`,
-    "names of the cluster get SERVFAIL until then: see the reasons above, or give -manifests PATH, which replaces the cluster",
+    "names of the cluster get SERVFAIL until it is: see the reasons above, or give -manifests PATH, which replaces the cluster",
   ];
 }
 

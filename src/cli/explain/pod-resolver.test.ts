@@ -35,12 +35,12 @@ describe("resolverSettings", () => {
     [
       "hostNetwork with ClusterFirst",
       { ...POD, hostNetwork: true },
-      { reason: "it asks the resolver of its node and not the cluster's: it is on the host's network" },
+      { reason: "it uses the resolver of its node and not the cluster's: it is on the host's network" },
     ],
     [
       "Default",
       { ...POD, policy: "Default" },
-      { reason: "it asks the resolver of its node and not the cluster's: its dnsPolicy is Default" },
+      { reason: "it uses the resolver of its node and not the cluster's: its dnsPolicy is Default" },
     ],
   ] as const) {
     it(title, () => assert.deepEqual(resolverSettings(pod, "cluster.local"), expected));
@@ -60,7 +60,7 @@ describe("planSearch", () => {
       assert.deepEqual(planSearch(name, { search: ["a", "b"], ndots }, libc).names, names));
   }
 
-  it("without a search path there is one name", () =>
+  it("without a search path there is only one name", () =>
     assert.deepEqual(planSearch("web", { search: [], ndots: 5 }, "glibc").names, ["web."]));
 });
 

@@ -1,6 +1,6 @@
 /**
- * Which names a pod's libc asks for, in which order, and when it is content: `resolv.conf` as kubelet writes it
- * (docs/spec/kubernetes-dns.md#search-path) and the search of glibc and of musl.
+ * Models a pod's libc: the names it queries, their order, and when it stops. Covers `resolv.conf` as kubelet writes it
+ * (docs/spec/kubernetes-dns.md#search-path) and the searches of glibc and musl.
  */
 
 export interface ResolverSettings {
@@ -9,7 +9,7 @@ export interface ResolverSettings {
   readonly ndots: number;
 }
 
-/** What the manifests say of a pod's DNS. */
+/** The DNS settings in a pod's manifest. */
 export interface PodDns {
   readonly namespace: string;
   readonly policy: string;
@@ -29,7 +29,7 @@ const MAX_SEARCH_DOMAINS = 32;
 const CLUSTER_NDOTS = 5;
 const DEFAULT_NDOTS = 1;
 
-/** The settings of a pod, or why it does not ask the cluster's DNS. */
+/** The resolver settings of a pod, or the reason why it does not use the cluster's DNS. */
 export function resolverSettings(
   pod: PodDns,
   clusterDomain: string,
@@ -49,12 +49,12 @@ export function resolverSettings(
         hostNetwork && pod.policy !== "Default"
           ? "it is on the host's network"
           : `its dnsPolicy is ${pod.policy}`;
-      return { reason: `it asks the resolver of its node and not the cluster's: ${cause}` };
+      return { reason: `it uses the resolver of its node and not the cluster's: ${cause}` };
     }
   }
 }
 
-/** A pod on its node's network gets the node's resolver, unless it says otherwise. */
+/** A pod on its node's network gets the node's resolver unless its manifest sets another policy. */
 function effectivePolicy({ policy, hostNetwork }: PodDns): string {
   if (policy === "ClusterFirst" && hostNetwork) return "Default";
   return policy;
@@ -65,7 +65,7 @@ function joined(first: readonly string[], then: readonly string[]): string[] {
   return [...new Set(domains)].filter((domain) => domain !== "").slice(0, MAX_SEARCH_DOMAINS);
 }
 
-/** The names to ask for in their order, with final dots, and why in that order. */
+/** The names to query in order, with final dots, and the reason for the order. */
 export interface SearchPlan {
   readonly names: readonly string[];
   readonly reason: string;
@@ -82,33 +82,33 @@ export function planSearch(name: string, { search, ndots }: ResolverSettings, li
   if (dots < ndots) {
     return {
       names: [...below, `${name}.`],
-      reason: `${counted}, fewer than ndots:${ndots}: the search path comes first, and the name as it is last`,
+      reason: `${counted}, fewer than ndots:${ndots}: the search path comes first, and the name as written last`,
     };
   }
   if (libc === "musl") {
     return {
       names: [`${name}.`],
-      reason: `${counted}, not fewer than ndots:${ndots}: musl asks for the name as it is alone`,
+      reason: `${counted}, not fewer than ndots:${ndots}: musl asks only for the name as written`,
     };
   }
   return {
     names: [`${name}.`, ...below],
-    reason: `${counted}, not fewer than ndots:${ndots}: the name as it is comes first, and the search path after it`,
+    reason: `${counted}, not fewer than ndots:${ndots}: the name as written comes first, and the search path after it`,
   };
 }
 
-/** What came back for one of the names. */
+/** The result for one of the names. */
 export interface SearchResult {
   readonly rcode: string;
-  /** Whether there is a record of the type asked. */
+  /** Whether there is a record of the queried type. */
   readonly hasAnswer: boolean;
 }
 
-/** Why a libc does not ask for the next name; `undefined` when it does. */
+/** The reason why a libc does not try the next name; `undefined` if it does. */
 export function whyEnough({ rcode, hasAnswer }: SearchResult, libc: LibcName): string | undefined {
   if (rcode === "NOERROR" && hasAnswer) return "an answer: the search ends here";
   if (libc === "glibc" || rcode === "NXDOMAIN") return undefined;
   return rcode === "NOERROR"
-    ? "the name exists without such a record, and musl asks for no other"
+    ? "the name exists, but has no such record, and musl tries no other name"
     : `${rcode} ends the search of musl`;
 }

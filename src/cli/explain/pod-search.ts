@@ -1,4 +1,4 @@
-/** Asks for a name as a pod's libc would, one attempt after the other. */
+/** Queries a name as a pod's libc would, one attempt after the other. */
 import type { Explanation } from "../../plugin/contract/explanation.ts";
 import { type LibcName, planSearch, type ResolverSettings, whyEnough } from "./pod-resolver.ts";
 
@@ -8,27 +8,27 @@ export interface PodSearch {
   readonly address: string | undefined;
   readonly libc: LibcName;
   readonly settings: ResolverSettings;
-  /** Why the names are asked for in this order. */
+  /** The reason for the order of the names. */
   readonly reason: string;
-  /** What is not known of the pod and taken for granted, in words. */
+  /** Settings of the pod that are assumed because they are unknown, in words. */
   readonly assumed: readonly string[];
   readonly attempts: readonly {
     readonly explanation: Explanation;
-    /** Why it is the last one; `undefined` for those after which the search goes on. */
+    /** The reason why the search ends here; `undefined` for all attempts but the last. */
     readonly ending: string | undefined;
   }[];
 }
 
-/** A pod that asks. */
+/** A pod that sends queries. */
 export interface SearchingPod {
   readonly namespace: string;
   readonly name: string;
-  /** The first is asked from. */
+  /** The first is the source of the queries. */
   readonly addresses: readonly string[];
   readonly assumed: readonly string[];
 }
 
-/** @param ask asks the server for one name */
+/** @param ask queries the server for one name */
 export async function searchAsPod(
   name: string,
   pod: SearchingPod,

@@ -1,4 +1,4 @@
-/** Pods as far as a resolver in them is concerned, out of manifests and of objects of the API. */
+/** The DNS settings of pods, from manifests or from objects of the API. */
 
 import { machineFileSystem } from "../../kubernetes/manifests/file-system.ts";
 import { findFiles } from "../../kubernetes/manifests/find-files.ts";
@@ -15,7 +15,7 @@ export interface ResolvingPod extends PodDns {
   readonly addresses: readonly string[];
 }
 
-/** Every pod of the files that the paths stand for. What cannot be read is skipped: the server tells of it. */
+/** Every pod of the files below the paths. Unreadable files are skipped; the server reports them. */
 export async function readManifestPods(paths: readonly string[]): Promise<ResolvingPod[]> {
   const { files } = await findFiles(paths, machineFileSystem);
   const pods: ResolvingPod[] = [];
@@ -60,7 +60,7 @@ export function podOf(value: unknown): ResolvingPod {
   };
 }
 
-/** What resolv.conf(5) cuts it down to. */
+/** resolv.conf(5) limits it to this. */
 const MAX_NDOTS = 15;
 
 function texts(value: unknown, key: string): string[] {

@@ -1,4 +1,4 @@
-/** Asks a running server by the endpoint that its Corefile opens with `explain`, or by its console. */
+/** Asks a running server, through the endpoint of its `explain` directive or through its console. */
 
 import { request } from "node:http";
 import { isLoopbackHost } from "../../console/http/loopback.ts";
@@ -11,14 +11,13 @@ import type { ServerAddress } from "../../server/explaining/socket-client.ts";
 import { ConsoleClient, ConsoleFault } from "../live/console-client.ts";
 import { type Explainer, type FoundPod, fault } from "./explainer.ts";
 
-/** Milliseconds; more than the server gives itself. */
+/** Milliseconds; more than the server allows itself. */
 const TIMEOUT = 10_000;
 const MAX_ANSWER = 8 * 1024 * 1024;
 
 /**
- * @param tokenFile of a console, which may be asked over the network, too; empty for none
- *
- * `127.0.0.1:8183`, `:8183`, `8183`, `http://localhost:8183/`.
+ * Accepts `127.0.0.1:8183`, `:8183`, `8183`, `http://localhost:8183/`.
+ * @param tokenFile of a console, which may also be reached over the network; empty for none
  * @throws FlagError
  */
 export function parseServerAddress(text: string, tokenFile = ""): ServerAddress {
@@ -29,7 +28,7 @@ export function parseServerAddress(text: string, tokenFile = ""): ServerAddress 
   const host = match[1] === undefined || match[1] === "" ? "127.0.0.1" : match[1];
   if (tokenFile === "" && !isLoopbackHost(host)) {
     throw fault(
-      `-server ${text}: explain answers on loopback alone; open a tunnel to that machine, such as ` +
+      `-server ${text}: explain answers on loopback only; open a tunnel to that machine, such as ` +
         `kubectl port-forward pod/NAME ${port} or ssh -L ${port}:127.0.0.1:${port} ${host}, and ask 127.0.0.1:${port}`,
     );
   }
@@ -39,7 +38,7 @@ export function parseServerAddress(text: string, tokenFile = ""): ServerAddress 
 interface Answer {
   readonly status: number;
   readonly contentType: string;
-  /** Whether the endpoint of a Portolan says that it is one. */
+  /** Whether the endpoint identifies itself as a Portolan explain endpoint. */
   readonly isExplain: boolean;
   readonly body: string;
 }
@@ -64,7 +63,7 @@ export class RemoteExplainer implements Explainer {
     const answer = await this.#ask("/explain", asked, (fault) =>
       this.#ofConsole(fault, (client) => client.post("/api/v1/explain", asked)),
     );
-    if (!isExplanation(answer)) throw this.#fault("answers in words of another version of Portolan");
+    if (!isExplanation(answer)) throw this.#fault("answers in the format of another version of Portolan");
     return answer;
   }
 
@@ -88,10 +87,10 @@ export class RemoteExplainer implements Explainer {
   }
 
   async stop(): Promise<void> {
-    // Nothing is kept open.
+    // Keeps no connection open.
   }
 
-  /** @param otherwise asks what is not an explain endpoint, or throws the fault that says so */
+  /** @param otherwise asks an endpoint that is not `explain`, or throws the fault that says so */
   async #ask(path: string, question: object, otherwise: (fault: Error) => unknown): Promise<unknown> {
     const { status, contentType, isExplain, body } = await this.#post(path, JSON.stringify(question));
     if (!isExplain) {
@@ -107,13 +106,13 @@ export class RemoteExplainer implements Explainer {
     try {
       answer = JSON.parse(body);
     } catch {
-      throw this.#fault("answers with what is not valid JSON");
+      throw this.#fault("answers with invalid JSON");
     }
     if (status !== 200) throw this.#fault(`refuses: ${textMember(answer, "error") || `status ${status}`}`);
     return answer;
   }
 
-  /** @throws `notExplain` where no console answers */
+  /** @throws `notExplain` if no console answers */
   async #ofConsole(notExplain: Error, ask: (client: ConsoleClient) => Promise<unknown>): Promise<unknown> {
     const { host, port } = this.#address;
     const client = new ConsoleClient({ server: `${host}:${port}`, tokenFile: this.#tokenFile });
@@ -171,9 +170,9 @@ export class RemoteExplainer implements Explainer {
       );
     }
     if (error instanceof Error && (error.name === "TimeoutError" || code === "ABORT_ERR"))
-      return `no answer within ${this.#timeout / 1_000} s: is that the address of explain, and does the server have time?`;
+      return `no answer within ${this.#timeout / 1_000} s: is that the address of explain, and is the server overloaded?`;
     if (code.startsWith("HPE_") || code === "ECONNRESET")
-      return `what listens there does not speak HTTP (${code}): give the address of explain, not that of DNS`;
+      return `the service there does not speak HTTP (${code}): give the address of explain, not that of DNS`;
     return messageOf(error);
   }
 
@@ -184,9 +183,9 @@ export class RemoteExplainer implements Explainer {
 }
 
 const NO_PODS =
-  "a console finds no pods: give the pod's address with -from IP, or add 'explain' to the server's Corefile";
+  "a console cannot look up pods: give the pod's address with -from IP, or add 'explain' to the server's Corefile";
 
-/** Whether an answer has what is printed of it. */
+/** Whether an answer has every member that is printed. */
 function isExplanation(value: unknown): value is Explanation {
   const message = member(value, "message");
   return (

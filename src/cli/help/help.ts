@@ -1,4 +1,4 @@
-/** `portolan help`: the usage, and the pages of commands and plugins in the terminal. */
+/** `portolan help`: shows the usage, and the pages of commands and plugins, in the terminal. */
 import { readFileSync } from "node:fs";
 import { documentationFile, programFile } from "../../lib/files/program-files.ts";
 import { nearestWord } from "../../lib/text/nearest-word.ts";
@@ -26,7 +26,7 @@ export const HELP_FLAGS: readonly FlagRow<HelpFlags>[] = [
   }),
 ];
 
-/** @returns the exit code: 0, or 2 where there is nothing of that name */
+/** @returns the exit code: 0, or 2 for an unknown name */
 export async function help(argv: readonly string[], commands: readonly CommandEntry[]): Promise<number> {
   try {
     const flags: HelpFlags = { ...defaultPluginFlags(), help: false };
@@ -100,7 +100,7 @@ function rendered(page: string): string {
   return renderMarkdown(page, wantsColour(process.stdout, process.env), terminalWidth());
 }
 
-/** What the definition of a plugin says, for one that has no README here. */
+/** The page of a plugin without a README, made from its definition. */
 function described({ name, summary, config }: PluginDefinition<unknown>): string {
   const { usage: args, options } = config.description;
   const block = options.map((option) => `        ${`${option.name} ${option.usage}`.trimEnd()}\n`).join("");

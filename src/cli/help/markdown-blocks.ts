@@ -1,4 +1,7 @@
-/** Markdown as blocks: the few forms that the pages of this project have. Terminals and manual pages are made of them. */
+/**
+ * Parses Markdown into blocks: only the few forms that the pages of this project use. Terminal output and manual pages are made
+ * from them.
+ */
 
 export type MarkdownBlock =
   | { readonly kind: "heading"; readonly level: number; readonly text: string }
@@ -73,7 +76,7 @@ function startsBlock(line: string): boolean {
   );
 }
 
-/** Whether a line goes on with the item of a list that is indented so far. */
+/** Whether a line continues a list item with this indentation. */
 function belongsTo(lines: readonly string[], at: number, indent: number): boolean {
   const line = lines[at] ?? "";
   if (line.trim() !== "") return leading(line) > indent || !startsBlock(line);
@@ -90,7 +93,7 @@ function cells(line: string): string[] {
   return inner.split(/(?<!\\)\|/).map((cell) => cell.replaceAll("\\|", "|").trim());
 }
 
-/** @returns what a code span contains; two backticks around it allow single ones inside. Undefined for other text */
+/** @returns the content of a code span; two backticks around it allow single ones inside. Undefined for other text */
 export function codeSpanText(text: string): string | undefined {
   return /^``(.+)``$/.exec(text)?.[1] ?? /^`([^`]+)`$/.exec(text)?.[1];
 }

@@ -25,7 +25,7 @@ cache [TTL] {
 | \`a\` | b |
 `;
 
-test("without colours", () => {
+test("a page without colours", () => {
   assert.equal(
     renderMarkdown(PAGE, false, 50),
     `cache
@@ -53,14 +53,14 @@ test("a code span between two backticks may have single ones", () => {
   assert.equal(renderMarkdown("``a `b' c`` and `d`\n", false, 50), "a `b' c and d\n");
 });
 
-test("a table that does not fit is a list of terms", () => {
+test("a table that does not fit becomes a list of terms", () => {
   assert.equal(
     renderMarkdown(PAGE.slice(PAGE.indexOf("|")).replace("b", "some long words"), false, 12),
     "Name: Type\n\na\n    some\n    long\n    words\n",
   );
 });
 
-test("colours change nothing but colours", () => {
+test("colours change only colours", () => {
   const text = renderMarkdown(PAGE, true, 50);
   assert.ok(
     text.startsWith(

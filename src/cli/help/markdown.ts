@@ -1,10 +1,10 @@
-/** Markdown for a terminal. */
+/** Renders Markdown for a terminal. */
 import { stripVTControlCharacters } from "node:util";
 import { paint, wrapText } from "../terminal.ts";
 import { codeSpanText, type MarkdownBlock, parseMarkdown } from "./markdown-blocks.ts";
 
 /**
- * Headings and bold words stand out, code is indented, paragraphs are broken into lines, and marks of Markdown that only say so are gone.
+ * Headings and bold words stand out, code is indented, paragraphs are wrapped, and Markdown's own marks are removed.
  * @param width columns of the terminal
  */
 export function renderMarkdown(page: string, colour: boolean, width: number): string {
@@ -15,7 +15,7 @@ function renderBlocks(blocks: readonly MarkdownBlock[], colour: boolean, width: 
   const lines: string[] = [];
   let previous: MarkdownBlock["kind"] | undefined;
   for (const block of blocks) {
-    // Items of a list stand close together.
+    // List items stand close together.
     if (previous !== undefined && !(previous === "item" && block.kind === "item")) lines.push("");
     lines.push(...renderBlock(block, colour, width));
     previous = block.kind;
@@ -45,7 +45,7 @@ function renderBlock(block: MarkdownBlock, colour: boolean, width: number): stri
   }
 }
 
-/** In columns where they fit, else each row as a term with what is said of it below. */
+/** In columns if they fit, else each row as a term with its text below. */
 function renderTable(
   { header, rows }: { header: readonly string[]; rows: readonly (readonly string[])[] },
   colour: boolean,

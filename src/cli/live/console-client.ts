@@ -1,4 +1,4 @@
-/** Asks the console of a running server, and follows its events. */
+/** Client of a running server's console: requests and events. */
 import { readFileSync } from "node:fs";
 import { type IncomingMessage, request } from "node:http";
 import { textMember } from "../../kubernetes/objects/json.ts";
@@ -7,15 +7,15 @@ import { escapeControls } from "../../lib/logging/log.ts";
 import { FlagError } from "../flag-table.ts";
 import type { LiveFlags } from "./flags.ts";
 
-/** Milliseconds for an answer to begin. */
+/** Milliseconds until an answer begins. */
 const TIMEOUT = 10_000;
-/** Milliseconds without an event: the server says at least that nothing happens. */
+/** Milliseconds without an event. The server sends keep-alives more often than that. */
 const SILENCE = 30_000;
-/** Octets of an answer; characters of an event, and of the reason why there is none. */
+/** Bytes of an answer; characters of an event, and of an error message. */
 const MAX_ANSWER = 16 * 1024 * 1024;
 const MAX_REASON = 4_096;
 
-/** Why a stream ended that no server has ended in order. */
+/** Reason for the end of a stream that the server did not end in order. */
 export const CLOSED = "the connection was closed";
 
 export interface ConsoleEvent {
@@ -23,11 +23,11 @@ export interface ConsoleEvent {
   readonly data: unknown;
 }
 
-/** The server could not be asked. */
+/** The server could not be reached, or did not answer. */
 export class ConsoleFault extends FlagError {
   /** Without the address of the server. */
   readonly reason: string;
-  /** It may be well a moment later: nobody listens, or the connection broke. */
+  /** Whether a retry may succeed: no process listens, or the connection broke. */
   readonly mayPass: boolean;
 
   constructor(message: string, reason: string, mayPass = false) {
@@ -52,23 +52,23 @@ export class ConsoleClient {
     this.#headers = tokenFile === "" ? {} : { authorization: `Bearer ${readToken(tokenFile)}` };
   }
 
-  /** @throws FlagError with what to do */
+  /** @throws FlagError with a remedy */
   async get(path: string): Promise<unknown> {
     return this.#read(await this.open(path));
   }
 
-  /** @throws FlagError with what to do */
+  /** @throws FlagError with a remedy */
   async post(path: string, body: object): Promise<unknown> {
     return this.#read(await this.open(path, JSON.stringify(body)));
   }
 
-  /** As people call the server. */
+  /** The server's address as users write it. */
   get address(): string {
     return `-server ${this.#host.includes(":") ? `[${this.#host}]` : this.#host}:${this.#port}`;
   }
 
   /**
-   * Events until the server ends them, or the signal says so.
+   * Yields events until the server ends them or the signal aborts.
    * @throws ConsoleFault
    */
   async *eventsOf(response: IncomingMessage, signal: AbortSignal): AsyncGenerator<ConsoleEvent> {
@@ -77,7 +77,7 @@ export class ConsoleClient {
     signal.addEventListener("abort", stop, { once: true });
     response.setEncoding("utf8");
     response.setTimeout(SILENCE, () => response.destroy(new Error(`sent nothing for ${SILENCE / 1000} s`)));
-    /** Of an event whose end has not come. */
+    /** Of an event whose end has not arrived. */
     let parts: string[] = [];
     let characters = 0;
     try {
@@ -154,8 +154,8 @@ export class ConsoleClient {
             reject(
               this.#fault(
                 sent
-                  ? "that is not its token: see token_file in its Corefile"
-                  : "it asks for its token: -token-file FILE, as token_file in its Corefile",
+                  ? "the token is wrong: see token_file in the server's Corefile"
+                  : "the console needs a token: give -token-file FILE, with the file of token_file in the server's Corefile",
               ),
             );
             return;
@@ -164,7 +164,7 @@ export class ConsoleClient {
           reject(
             this.#fault(
               told === "" ? `answers with status ${response.statusCode}: is that a console?` : told,
-              // A proxy in between, while the server is away.
+              // From a proxy in between, while the server is away.
               (response.statusCode ?? 0) > 500,
             ),
           );
@@ -176,19 +176,19 @@ export class ConsoleClient {
 
   #parsed(text: string): unknown {
     const value = jsonOf(text);
-    if (value === undefined) throw this.#fault("answers with what is not valid JSON: is that a console?");
+    if (value === undefined) throw this.#fault("answers with invalid JSON: is that a console?");
     return value;
   }
 
   #tooLong(): ConsoleFault {
-    return this.#fault("answers with more than anybody asked for: is that a console?");
+    return this.#fault("answers with too much data: is that a console?");
   }
 
   #lost(error: unknown): ConsoleFault {
     return this.#fault(error instanceof Error ? reasonOf(error, this.#port) : String(error), true);
   }
 
-  /** @param told what a server says may drive a terminal */
+  /** @param told text from the server, which may contain terminal control characters */
   #fault(told: string, mayPass = false): ConsoleFault {
     const reason = escapeControls(told);
     return new ConsoleFault(`${this.address}: ${reason}`, reason, mayPass);
@@ -214,7 +214,7 @@ function reasonOf(error: Error, port: number): string {
   );
 }
 
-/** For what comes beside a stream, which finds out by itself that its server has gone. @throws what is anything else */
+/** For requests beside a stream; the stream itself detects that its server has gone. @throws any other error */
 export function unlessLost(error: unknown): undefined {
   if (error instanceof ConsoleFault && error.mayPass) return undefined;
   throw error;
@@ -227,7 +227,7 @@ function readToken(file: string): string {
   } catch (error) {
     throw fault(`-token-file ${file}: ${fileFault(error)}`);
   }
-  // A header holds nothing else.
+  // A header cannot hold anything else.
   if (/^[ -~]{1,1024}$/.test(token)) return token;
   throw fault(`-token-file ${file}: holds no token: one line of at most 1024 printable ASCII characters`);
 }

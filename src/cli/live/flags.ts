@@ -1,4 +1,4 @@
-/** Flags of the commands that show what a running server does. */
+/** Flags of the commands that show the activity of a running server. */
 import { FILTER_PARAMETERS, type FilterParameter } from "../../console/query-row.ts";
 import { FlagError, type FlagRow, helpRow, switchRow, valueRow } from "../flag-table.ts";
 import { defaultServerFlags, type LiveServerFlags, serverRows } from "./server-flags.ts";
@@ -6,7 +6,7 @@ import { defaultServerFlags, type LiveServerFlags, serverRows } from "./server-f
 export interface LiveFlags extends LiveServerFlags {
   filter: Partial<Record<FilterParameter, string>>;
   json: boolean;
-  /** Ends after so many lines or pictures; 0 for never. */
+  /** Lines or pictures after which the command exits; 0 for no limit. */
   count: number;
   help: boolean;
 }
@@ -29,13 +29,13 @@ const COMMON: readonly FlagRow<LiveFlags>[] = [
 ];
 
 const FILTER_WORDS: Readonly<Record<FilterParameter, readonly [string, string]>> = {
-  name: ["NAME", "part of the name, or with a final dot the name and all below it"],
+  name: ["NAME", "part of the name, or with a final dot the name and all names below it"],
   namespace: ["NS", "namespace of the client"],
-  workload: ["NS/NAME", "pod or service that the client is, or the beginning of it"],
+  workload: ["NS/NAME", "pod or service of the client, or the beginning of its name"],
   client: ["IP", "address or prefix of the client"],
   type: ["TYPE", "type of the question"],
   rcode: ["RCODE", "rcode of the reply, error for all failures, - for none"],
-  slower: ["TIME", "took at least so long, such as 20ms"],
+  slower: ["TIME", "took at least this long, such as 20ms"],
   by: ["PLUGIN", "plugin that answered"],
 };
 

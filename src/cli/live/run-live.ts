@@ -3,7 +3,7 @@ import { FlagError, type FlagRow, flagLines, parseFlags } from "../flag-table.ts
 import { fitted } from "../terminal.ts";
 import { defaultLiveFlags, type LiveFlags } from "./flags.ts";
 
-/** Reads the flags, runs until done or until nobody reads any more, and says what is wrong. @returns the exit code */
+/** Reads the flags, runs until done or until the reader of the output goes away, and reports errors. @returns the exit code */
 export async function runLive(
   argv: readonly string[],
   rows: readonly FlagRow<LiveFlags>[],
@@ -27,14 +27,14 @@ export async function runLive(
   }
 }
 
-/** Aborted when whoever reads what is printed goes away, as `head` does. */
+/** Aborts when the reader of the output goes away, as `head` does. */
 function endOfReader(): AbortSignal {
   const end = new AbortController();
   for (const stream of [process.stdout, process.stderr]) stream.on("error", () => end.abort());
   return end.signal;
 }
 
-/** Tells people what is no part of what they asked for. */
+/** Prints a message that is not part of the requested output. */
 export function note(text: string): void {
   process.stderr.write(`${text}\n`);
 }

@@ -1,11 +1,11 @@
-/** Flags of all commands that ask the console of a running server. */
+/** Flags of all commands that use the console of a running server. */
 import { parseGoDuration } from "../../lib/time/duration.ts";
 import { FlagError, type FlagRow, valueRow } from "../flag-table.ts";
 
 export interface LiveServerFlags {
   server: string;
   tokenFile: string;
-  /** Milliseconds for which a server that went away is waited for. */
+  /** Milliseconds to wait for a server that went away. */
   reconnect: number;
 }
 

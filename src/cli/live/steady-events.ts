@@ -1,14 +1,14 @@
-/** The events of a server over its restarts and reloads, which end every stream. */
+/** The events of a server across its restarts and reloads, each of which ends the stream. */
 import type { IncomingMessage } from "node:http";
 import { setTimeout as wait } from "node:timers/promises";
 import { CLOSED, type ConsoleClient, type ConsoleEvent, ConsoleFault } from "./console-client.ts";
 
 export interface Steadiness {
-  /** Ends it. */
+  /** Ends the iteration. */
   readonly signal: AbortSignal;
-  /** Milliseconds for which a server that went away is waited for. */
+  /** Milliseconds to wait for a server that went away. */
   readonly patience: number;
-  /** Tells people that it went away, and that it is back. */
+  /** Reports to the user that the server went away, and that it is back. */
   readonly note?: (text: string) => void;
 }
 
@@ -17,8 +17,8 @@ const FIRST_PAUSE = 100;
 const LONGEST_PAUSE = 1_000;
 
 /**
- * Events until the signal ends it; `again` where the stream began anew, and something may be missing.
- * @throws ConsoleFault for a server that cannot be reached at first, refuses, or has gone for longer than the patience
+ * Yields events until the signal aborts; yields `again` when the stream restarted and events may be missing.
+ * @throws ConsoleFault if the server cannot be reached at first, refuses, or stays away for longer than the patience
  */
 export async function* steadyEvents(
   client: ConsoleClient,
@@ -41,7 +41,7 @@ export async function* steadyEvents(
   }
 }
 
-/** @returns `undefined` where the signal says so */
+/** @returns `undefined` when the signal aborts */
 async function reopen(
   client: ConsoleClient,
   path: string,

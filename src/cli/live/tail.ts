@@ -1,4 +1,4 @@
-/** `portolan tail`: the queries of a running server as they are answered. */
+/** `portolan tail`: prints the queries of a running server as they are answered. */
 import type { QueryRow } from "../../console/api-types.ts";
 import { isObject, listMember, member } from "../../kubernetes/objects/json.ts";
 import { escapeControls } from "../../lib/logging/log.ts";
@@ -7,14 +7,14 @@ import { TAIL_FLAGS } from "./flags.ts";
 import { note, runLive } from "./run-live.ts";
 import { steadyEvents } from "./steady-events.ts";
 
-/** What a `Date` can hold, on both sides of the epoch (ECMA-262, section "Time Values and Time Range"). */
+/** The range of `Date`, on both sides of the epoch (ECMA-262, section "Time Values and Time Range"). */
 const MOST_MILLISECONDS = 8.64e15;
-/** Of a text in a row: a name has 255 octets, each written as \DDD at most. */
+/** Limit for a text in a row: a name has 255 octets, each written as \DDD at most. */
 const LONGEST_TEXT = 1_024;
-/** Queries that are looked for once the stream has broken off. */
+/** Missed queries to fetch after the stream broke. */
 const MISSED = 1_000;
 
-/** @returns the exit code: 2 where no server can be asked */
+/** @returns the exit code: 2 if the server cannot be asked */
 export function tail(argv: readonly string[]): Promise<number> {
   return runLive(argv, TAIL_FLAGS, "portolan tail [FLAGS]", async (flags, signal) => {
     const client = new ConsoleClient(flags);
@@ -23,7 +23,7 @@ export function tail(argv: readonly string[]): Promise<number> {
     const events = steadyEvents(client, path, { signal, patience: flags.reconnect, note });
     let printed = 0;
     let newest = 0;
-    /** What is no newer was told. */
+    /** Rows up to this time were printed. */
     let known = 0;
     const print = (row: QueryRow): boolean => {
       newest = Math.max(newest, row.time);
@@ -32,7 +32,7 @@ export function tail(argv: readonly string[]): Promise<number> {
     };
     for await (const event of events) {
       if (event === "again") {
-        // A server that has read its Corefile anew still knows what was asked meanwhile.
+        // After a reload the server still has the queries that came during the break.
         known = newest;
         const answer = await client.get(`/api/v1/queries?rows=${MISSED}&${filter}`).catch(unlessLost);
         for (const row of listMember(answer, "queries").filter(isQueryRow).reverse())
@@ -53,7 +53,7 @@ export function tail(argv: readonly string[]): Promise<number> {
   });
 }
 
-/** Time, name, type, rcode, client, plugin and duration, parted by spaces. */
+/** Time, name, type, rcode, client, plugin and duration, separated by spaces. */
 export function queryLine(row: QueryRow): string {
   const time = new Date(row.time).toISOString().slice(11, 23);
   const by = row.plugin === "" ? "-" : row.plugin;

@@ -1,4 +1,4 @@
-/** `portolan top`: rates, and the most frequent names and clients, anew each second. */
+/** `portolan top`: shows rates and the most frequent names and clients, updated every second. */
 
 import type { NowView, TopRow, WhoView } from "../../console/api-types.ts";
 import { isObject } from "../../kubernetes/objects/json.ts";
@@ -10,7 +10,7 @@ import { TOP_FLAGS } from "./flags.ts";
 import { note, runLive } from "./run-live.ts";
 import { steadyEvents } from "./steady-events.ts";
 
-/** @returns the exit code: 2 where no server can be asked */
+/** @returns the exit code: 2 if the server cannot be asked */
 export function top(argv: readonly string[]): Promise<number> {
   return runLive(argv, TOP_FLAGS, "portolan top [FLAGS]", async (flags, signal) => {
     const client = new ConsoleClient(flags);
@@ -24,7 +24,7 @@ export function top(argv: readonly string[]): Promise<number> {
       if (who === undefined) continue;
       if (!isNow(now) || !isWho(who))
         throw new FlagError(
-          `-server ${flags.server}: answers in words of another version of Portolan`,
+          `-server ${flags.server}: answers in the format of another version of Portolan`,
           2,
           false,
         );
@@ -36,9 +36,9 @@ export function top(argv: readonly string[]): Promise<number> {
   });
 }
 
-/** Lines that a terminal would break would push others out of sight. */
+/** Wrapped lines would push others off the screen. */
 function cut(text: string, columns: number): string {
-  // One that has not said how wide it is.
+  // The terminal has not reported its width.
   if (columns < 20) return text;
   return text.replace(/[^\n]+/g, (line) => (line.length > columns ? `${line.slice(0, columns - 1)}…` : line));
 }

@@ -1,10 +1,10 @@
-/** A ConfigMap with parts of a Corefile, such as `coredns-custom`: each key is migrated by itself, and the rest of the YAML stays. */
+/** Migrates a ConfigMap with parts of a Corefile, such as `coredns-custom`: each key by itself. The rest of the YAML stays. */
 import { isMap, isScalar, isSeq, parseAllDocuments, Scalar } from "yaml";
 import type { Migrated, Notice } from "../../predecessors/migrate/notice.ts";
 import type { CorefileSource } from "../../server/configuration/configuration.ts";
 import type { ImportableKey } from "../config-maps/config-maps.ts";
 
-/** @param convert migrates the text of a Corefile, and says where notices are in terms of its `file` */
+/** @param convert migrates the text of a Corefile; places in its notices refer to its `file` */
 export function migrateKeys(
   source: CorefileSource,
   keys: readonly ImportableKey[],
@@ -20,7 +20,7 @@ export function migrateKeys(
   return { text: changed.size === 0 ? source.text : withKeys(source.text, changed), notices };
 }
 
-/** Directives without a block cannot be read by themselves: a block is put around them, and taken away again. */
+/** Directives outside of a block cannot be parsed, so a block is put around them and removed afterwards. */
 function migrateKey(
   { key, text, name }: ImportableKey,
   convert: (corefile: CorefileSource, isWhole: boolean) => Migrated,

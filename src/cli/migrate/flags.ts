@@ -53,10 +53,10 @@ export const MIGRATE_FLAGS: readonly FlagRow<MigrateFlags>[] = [
       flags.from = value;
     },
   ),
-  textRow("to", "VERSION", `version of CoreDNS that it shall be for (default ${TODAY})`, (flags, value) => {
+  textRow("to", "VERSION", `version of CoreDNS to migrate to (default ${TODAY})`, (flags, value) => {
     flags.to = value;
   }),
-  textRow("corefile", "FILE", "the file to migrate, as the word behind the flags", (flags, value) => {
+  textRow("corefile", "FILE", "the file to migrate, like the word after the flags", (flags, value) => {
     flags.corefile = value;
   }),
   textRow(
@@ -67,26 +67,16 @@ export const MIGRATE_FLAGS: readonly FlagRow<MigrateFlags>[] = [
       flags.configmap = value;
     },
   ),
-  textRow(
-    "kubeconfig",
-    "FILE",
-    "where the cluster is (default: the cluster around this pod)",
-    (flags, value) => {
-      flags.kubeconfig = value;
-    },
-  ),
-  textRow(
-    "k8sversion",
-    "VERSION",
-    "release of Kubernetes whose default is meant (verb default)",
-    (flags, value) => {
-      flags.k8sversion = value;
-    },
-  ),
+  textRow("kubeconfig", "FILE", "where the cluster is (default: the cluster of this pod)", (flags, value) => {
+    flags.kubeconfig = value;
+  }),
+  textRow("k8sversion", "VERSION", "release of Kubernetes to compare with (verb default)", (flags, value) => {
+    flags.k8sversion = value;
+  }),
   textRow("domain", "ZONE", "zone of the cluster for kube-dns (default cluster.local)", (flags, value) => {
     flags.domain = value.replace(/\.$/, "");
   }),
-  switchRow(["deprecations"], "also replace what is deprecated in that version", (flags, on) => {
+  switchRow(["deprecations"], "also replace options that are deprecated in that version", (flags, on) => {
     flags.deprecations = on;
   }),
   switchRow(["wildcards"], "keep the wildcard labels of kube-dns working", (flags, on) => {

@@ -13,7 +13,7 @@ function read(text: string, kind?: MigrationInput["kind"]): MigrationInput {
   return readInput({ text, file: "dir/given.yaml" }, kind);
 }
 
-/** What `kubectl get -o yaml` prints for several objects. */
+/** The output of `kubectl get -o yaml` for several objects. */
 function list(...objects: string[]): string {
   const items = objects.map((object) => `- ${object.trimEnd().replaceAll("\n", "\n  ")}\n`);
   return `apiVersion: v1\nkind: List\nitems:\n${items.join("")}`;
@@ -32,12 +32,12 @@ function refusal(text: string, kind?: MigrationInput["kind"]): string {
 describe("a ConfigMap with a Corefile", () => {
   for (const [title, text] of [
     ["alone", COREDNS],
-    ["behind another document", `${ACCOUNT}---\n${COREDNS}`],
-    ["behind a ConfigMap of something else", `${OTHER}---\n${COREDNS}`],
-    ["behind a document that is not valid YAML", `a: [\n---\n${COREDNS}`],
+    ["after another document", `${ACCOUNT}---\n${COREDNS}`],
+    ["after another ConfigMap", `${OTHER}---\n${COREDNS}`],
+    ["after a document that is not valid YAML", `a: [\n---\n${COREDNS}`],
     ["before the ConfigMap of kube-dns", `${COREDNS}---\n${KUBE_DNS}`],
     ["in a List", list(ACCOUNT, OTHER, COREDNS)],
-    ["in a List behind another document", `${ACCOUNT}---\n${list(COREDNS)}`],
+    ["in a List after another document", `${ACCOUNT}---\n${list(COREDNS)}`],
     [
       "in a ConfigMapList, whose items have no kind",
       JSON.stringify({
@@ -57,9 +57,9 @@ describe("a ConfigMap with a Corefile", () => {
 
 describe("a ConfigMap of kube-dns", () => {
   for (const [title, text, kind] of [
-    ["behind another document", `${ACCOUNT}---\n${KUBE_DNS}`, undefined],
+    ["after another document", `${ACCOUNT}---\n${KUBE_DNS}`, undefined],
     ["in a List", list(OTHER, KUBE_DNS), undefined],
-    ["behind a Corefile, where kube-dns is asked for", `${COREDNS}---\n${KUBE_DNS}`, "kube-dns"],
+    ["after a Corefile, with kube-dns as the source", `${COREDNS}---\n${KUBE_DNS}`, "kube-dns"],
   ] as const) {
     it(`is found ${title}`, () => {
       const input = read(text, kind);
@@ -68,7 +68,7 @@ describe("a ConfigMap of kube-dns", () => {
     });
   }
 
-  it("may be empty, where kube-dns is asked for", () =>
+  it("may be empty if kube-dns is named as the source", () =>
     assert.equal(read(`${ACCOUNT}---\nkind: ConfigMap\n`, "kube-dns").kind, "kube-dns"));
 
   for (const [value, message] of [
@@ -99,7 +99,7 @@ describe("Kubernetes YAML without such a ConfigMap", () => {
       ));
   }
 
-  it("is refused for a document that is not valid, which may be the ConfigMap", () =>
+  it("is refused if a document is invalid, since that may be the ConfigMap", () =>
     assert.match(
       refusal(`${ACCOUNT}---\nkind: ConfigMap\ndata: [\n`),
       /^dir\/given\.yaml:8: not valid YAML: /,
@@ -116,13 +116,13 @@ describe("a plain Corefile", () => {
     "# kind: ConfigMap\n# apiVersion: v1\n. {\n    whoami\n}\n",
     "",
   ]) {
-    it(`stays one: ${JSON.stringify(text)}`, () =>
+    it(`stays a Corefile: ${JSON.stringify(text)}`, () =>
       assert.deepEqual(read(text), { kind: "corefile", source: { text, file: "dir/given.yaml" } }));
   }
 });
 
 describe("values of the Helm chart", () => {
-  it("are known by their servers", () => assert.equal(read(VALUES).kind, "helm-values"));
-  it("are what they are called", () =>
+  it("are recognized by their servers", () => assert.equal(read(VALUES).kind, "helm-values"));
+  it("are taken as what the user calls them", () =>
     assert.deepEqual(read("a: 1\n", "helm-values"), { kind: "helm-values", values: { a: 1 } }));
 });

@@ -1,4 +1,4 @@
-/** What is migrated: a Corefile, a ConfigMap with one, kube-dns's ConfigMap, or values of the Helm chart. */
+/** The input of `migrate`: a Corefile, a ConfigMap with a Corefile, kube-dns's ConfigMap, or values of the Helm chart. */
 import { ClusterAccessError } from "../../kubernetes/api/access/access.ts";
 import { type ParsedDocument, parseDocuments } from "../../kubernetes/manifests/parse-documents.ts";
 import {
@@ -26,19 +26,22 @@ export type MigrationInput =
 
 type ConfigMapData = Readonly<Record<string, string>>;
 
-/** Nothing in it can be migrated; the message is one line. */
+/** Nothing in the input can be migrated. The message is one line. */
 export class InputError extends Error {
   override readonly name = "InputError";
 }
 
-/** Name for places in the Corefile that `file` contains, as its lines are not those of the file. Imports are relative to the same folder. */
+/**
+ * Names the Corefile inside of `file` in messages, because its line numbers are not those of the file. Imports stay relative to the
+ * same folder.
+ */
 export function nameOfCorefileIn(file: string): string {
   return `${file} (Corefile)`;
 }
 
 /**
- * Finds out what a text is. A ConfigMap may be any of its documents, or an item of a List.
- * @param kind what the user says it is, if anything
+ * Detects the kind of a text. A ConfigMap may be any of its documents, or an item of a List.
+ * @param kind the kind that the user names, if any
  * @throws InputError
  */
 export function readInput(source: CorefileSource, kind: MigrationInput["kind"] | undefined): MigrationInput {
@@ -69,7 +72,7 @@ export function readInput(source: CorefileSource, kind: MigrationInput["kind"] |
   return { kind: "corefile", source };
 }
 
-/** Values with `servers` of a HelmRelease (Flux) or of a HelmChartConfig (k3s, RKE2). */
+/** Values with `servers` in a HelmRelease (Flux) or a HelmChartConfig (k3s, RKE2). */
 function valuesOfRelease(object: JsonObject): unknown {
   const spec = member(object, "spec");
   const content = textMember(spec, "valuesContent");
@@ -78,14 +81,14 @@ function valuesOfRelease(object: JsonObject): unknown {
   return isObject(values) && Array.isArray(member(values, "servers")) ? values : undefined;
 }
 
-/** The object of a document, or the items of a List, with the kind that a ConfigMapList leaves out. */
+/** The object of a document, or the items of a List, with the kind that a ConfigMapList leaves out of them. */
 function objectsIn(value: unknown): JsonObject[] {
   if (!isObject(value)) return [];
   const kind = textMember(value, "kind");
   if (!kind.endsWith("List")) return [value];
   const inherited = { apiVersion: member(value, "apiVersion"), kind: kind.slice(0, -"List".length) };
   const items = listMember(value, "items").filter((item) => isObject(item));
-  // An empty List is an object of Kubernetes all the same.
+  // An empty List is a Kubernetes object, too.
   return [...items.map((item) => ({ ...inherited, ...item })), { apiVersion: inherited.apiVersion, kind }];
 }
 
@@ -105,13 +108,13 @@ function hasKubeDnsKey(data: JsonObject): boolean {
   return KUBE_DNS_KEYS.some((key) => Object.hasOwn(data, key));
 }
 
-/** A ConfigMap is one without its apiVersion, too. */
+/** Also accepts a ConfigMap without apiVersion. */
 function isKubernetes(object: JsonObject): boolean {
   const kind = textMember(object, "kind");
   return kind === "ConfigMap" || (kind !== "" && textMember(object, "apiVersion") !== "");
 }
 
-/** A document that cannot be read may be the ConfigMap: then its fault is what to mend. */
+/** A document that cannot be parsed may be the ConfigMap, so its error is the one to report. */
 function withoutConfigMap(documents: readonly ParsedDocument[], file: string): InputError {
   for (const document of documents)
     if ("problem" in document) return new InputError(`${file}:${document.line}: ${document.problem}`);
@@ -122,7 +125,7 @@ function withoutConfigMap(documents: readonly ParsedDocument[], file: string): I
 
 /**
  * @param place the ConfigMap, for messages
- * @param file name of what the ConfigMap comes from, for places in its Corefile; imports are relative to its folder
+ * @param file name of the input, for places in its Corefile; imports are relative to its folder
  * @throws InputError
  */
 function fromData(
@@ -149,10 +152,7 @@ function kubeDnsConfig(data: ConfigMapData, place: string): KubeDnsConfig {
   }
 }
 
-/**
- * @param file where the text has to be YAML or JSON; without it what is neither is no document
- * @throws InputError
- */
+/** @param file set if the text must be YAML or JSON; without it, other text returns no document */
 function firstValue([document]: readonly ParsedDocument[], file: string | undefined): unknown {
   if (document === undefined) return undefined;
   if ("value" in document) return document.value;
@@ -160,7 +160,7 @@ function firstValue([document]: readonly ParsedDocument[], file: string | undefi
   throw new InputError(`${file}:${document.line}: ${document.problem}`);
 }
 
-/** Milliseconds that the API has for its answer. */
+/** Milliseconds to wait for the API's answer. */
 const PATIENCE = 10_000;
 
 /**

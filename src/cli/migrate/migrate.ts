@@ -1,4 +1,6 @@
-/** `portolan migrate`: Corefiles of older versions, and the configurations of predecessors, as a Corefile of today; and the way back. */
+/**
+ * `portolan migrate`: turns Corefiles of older versions, and the configurations of predecessors, into a current Corefile, and back.
+ */
 import { existsSync } from "node:fs";
 import { type Diagnostic, formatDiagnostic, formatPlace } from "../../corefile/diagnostic.ts";
 import type { CorefileHost } from "../../corefile/host.ts";
@@ -32,7 +34,7 @@ import { InputError, type MigrationInput, nameOfCorefileIn, readInput, readLive 
 
 const EXIT = { DONE: 0, FAULTY: 1, CANNOT: 2 } as const;
 
-/** @returns the exit code: 0 done, 1 where the result does not pass `check`, 2 where nothing could be migrated */
+/** @returns the exit code: 0 done, 1 if the result does not pass `check`, 2 if nothing could be migrated */
 export async function migrate(argv: readonly string[]): Promise<number> {
   try {
     return await run(argv);
@@ -44,7 +46,7 @@ export async function migrate(argv: readonly string[]): Promise<number> {
       error instanceof InputError ||
       error instanceof VersionError ||
       error instanceof HelmValuesError ||
-      // By its name: its module loads the parser of YAML.
+      // Compared by name, because importing the class would load the YAML parser.
       (error instanceof Error && error.name === "NoCorefileInYaml")
     ) {
       process.stderr.write(`${error.message}\n`);
@@ -103,12 +105,12 @@ async function carryOut(verb: MigrateVerb, flags: MigrateFlags, file: string): P
   const isDown = verb === "downgrade" || (from !== undefined && !isUpTo(from, to));
   const migrated = convert(input, name, { flags, from, to, isDown, directives, host });
   const result = { text: migrated.text, file: `${name} (result)` };
-  // An older CoreDNS is not this server: there is nobody here to check for it.
+  // The result is for an older CoreDNS, which this server cannot check.
   const diagnostics = isDown || to !== TODAY ? [] : await check(result, registry, host);
   return show(verb, result, migrated.notices, { diagnostics, host }, flags.format);
 }
 
-/** ConfigMaps with parts of a Corefile, or with a Corefile that imports such parts; `undefined` where there are no such parts. */
+/** ConfigMaps with parts of a Corefile, or with a Corefile that imports such parts; `undefined` if there are no parts. */
 async function configMapsIn(given: CorefileSource | undefined): Promise<ConfigMaps | undefined> {
   if (given === undefined || !/\.(server|override)["']?[ \t]*:|coredns-custom/.test(given.text))
     return undefined;
@@ -117,7 +119,7 @@ async function configMapsIn(given: CorefileSource | undefined): Promise<ConfigMa
   return maps.custom.length === 0 ? undefined : maps;
 }
 
-/** Writes the ConfigMap again. What came out is checked as AKS and k3s import it. */
+/** Writes the ConfigMap again. The result is checked as AKS and k3s would import it. */
 async function carryOutForKeys(
   verb: MigrateVerb,
   { flags, from, to }: Pick<Conversion, "flags" | "from" | "to">,
@@ -135,7 +137,7 @@ async function carryOutForKeys(
   const isDown = verb === "downgrade" || (from !== undefined && !isUpTo(from, to));
   const conversion = { flags, to, isDown, directives: registry.names, host: nodeHost };
   const { migrateKeys } = await import("./custom-keys.ts");
-  // Defaults that were added since belong into whole server blocks only.
+  // Defaults of newer versions belong only in whole server blocks.
   const migrated = migrateKeys(given, keys, (corefile, isWhole) =>
     convert({ kind: "corefile", source: corefile }, given.file, {
       ...conversion,
@@ -169,7 +171,7 @@ function convert(input: MigrationInput, name: string, conversion: Conversion): M
   return isDown ? downgrade(text, options) : upgrade(text, { ...options, from, deprecations });
 }
 
-/** A file that holds a ConfigMap is one, whatever the version of the Corefile in it. */
+/** A file with a ConfigMap is read as one, whatever version its Corefile has. */
 function corefileKind(file: string): "corefile" | undefined {
   return /\.(ya?ml|json)$/.test(file) || file === "" || file === "-" ? undefined : "corefile";
 }
@@ -181,7 +183,7 @@ function readFile(file: string): CorefileSource {
   throw new FlagError("there is no Corefile here: name the file to migrate", EXIT.CANNOT, true);
 }
 
-/** @param name of what was given, which is not the Corefile itself where that is made of values */
+/** @param name name of the input; values are not a Corefile, so their result gets a name of its own */
 function corefileOf(input: MigrationInput, name: string): CorefileSource {
   if (input.kind === "corefile") return input.source;
   if (input.kind === "helm-values")
@@ -189,7 +191,7 @@ function corefileOf(input: MigrationInput, name: string): CorefileSource {
   throw new InputError("kube-dns has no Corefile: 'migrate' makes one of its ConfigMap");
 }
 
-/** Faults of what came out; warnings are for `check` to show. */
+/** The errors of the result. `check` shows the warnings. */
 async function check(
   result: CorefileSource,
   registry: PluginRegistry,
@@ -232,13 +234,13 @@ function show(
   const out = writesText ? process.stderr : process.stdout;
   for (const notice of shown) out.write(`${noticeText(notice)}\n`);
   if (diagnostics.length > 0 && verb !== "unsupported")
-    process.stderr.write("\nWhat came out does not start:\n");
+    process.stderr.write("\nThe result does not start:\n");
   for (const diagnostic of diagnostics)
     process.stderr.write(`${formatDiagnostic(diagnostic, lineSource(diagnostic, result, host))}\n`);
   return code;
 }
 
-/** The text that a fault stands in: of what came out, or of a file that it imports. */
+/** The text that an error points into: the result, or a file that it imports. */
 function lineSource(
   { span }: Diagnostic,
   { text, file }: CorefileSource,
@@ -281,10 +283,10 @@ function usage(): string {
     "",
     "The default FILE is ./Corefile; - is standard input.",
     "",
-    "  migrate        writes the new Corefile (the verb where none is given)",
+    "  migrate        writes the new Corefile (the default verb)",
     "  downgrade      writes a Corefile that CoreDNS of the version -to understands",
-    "  deprecated     lists what is deprecated, ignored, removed or new between both versions",
-    "  unsupported    lists what is not known",
+    "  deprecated     lists options that are deprecated, ignored, removed or new between both versions",
+    "  unsupported    lists unknown directives and options",
     "  default        says whether the Corefile is the default of a release of Kubernetes",
     "  released       says whether -from is a release of CoreDNS",
     "  validversions  lists the versions",

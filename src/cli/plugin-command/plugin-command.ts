@@ -1,4 +1,4 @@
-/** `portolan plugin`: begins a plugin, and runs its tests. */
+/** `portolan plugin`: creates a plugin, and runs plugin tests. */
 import { spawn } from "node:child_process";
 import { once } from "node:events";
 import { globSync, mkdirSync, writeFileSync } from "node:fs";
@@ -58,17 +58,17 @@ Ask it:        dig @127.0.0.1 -p 10053 hello.example TXT
   return 0;
 }
 
-/** Runs the files under Node's test runner, where "portolan/plugin" means this program. */
+/** Runs the files under Node's test runner. There, "portolan/plugin" resolves to this program. */
 async function runTests(words: readonly string[]): Promise<number> {
   const files =
     words.length > 0 ? words : globSync("**/*.test.{ts,js,mjs}", { exclude: ["**/node_modules/**"] });
-  if (files.length === 0) return fail("there is no test here: a test is a file such as greet.test.ts");
+  if (files.length === 0) return fail("no tests found: tests are files such as greet.test.ts");
   for (const file of files) {
     const content = nodeHost.readFile(file);
     if (content.kind !== "text") return fail(`cannot test ${file}: ${describeNoText(content)}`);
   }
   const imports = programModule("cli/plugin-command/test-imports").href;
-  // A test runner that finds itself inside of another one says nothing to people.
+  // A nested test runner prints nothing for people.
   const { NODE_TEST_CONTEXT: _context, ...env } = process.env;
   const child = spawn(process.execPath, ["--import", imports, "--test", ...files], { stdio: "inherit", env });
   const [code]: unknown[] = await once(child, "close");

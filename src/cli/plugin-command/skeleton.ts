@@ -1,4 +1,4 @@
-/** A plugin to begin with: small, complete, and tested. @returns text by file name */
+/** The files of a new plugin: small, complete and tested. @returns text by file name */
 export function skeleton(name: string): Readonly<Record<string, string>> {
   return {
     [`${name}.ts`]: `import { parseRecord, RecordType } from "portolan/dns";

@@ -1,4 +1,4 @@
-// Loaded by Node before the tests of a plugin (`--import`), to no other end than this:
+// Preloaded by Node before the tests of a plugin (`--import`), for this purpose alone:
 import { providePortolanImports } from "../../server/configuration/external-modules.ts";
 
 providePortolanImports();

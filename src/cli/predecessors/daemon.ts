@@ -1,4 +1,4 @@
-/** What the commands that stand in for older programs have in common: flags as Go's programs had them, and a life until a signal. */
+/** Shared by the commands that replace older programs: flags as in Go's programs, and a run until a signal. */
 import { resolve } from "node:path";
 import { LogWriter, ProcessLog, writeAllSync } from "../../lib/logging/log.ts";
 import { type LogFormat, type LogFormatName, logFormat } from "../../lib/logging/log-format.ts";
@@ -24,14 +24,14 @@ import { fitted } from "../terminal.ts";
 const STDERR = 2;
 
 export interface Daemon {
-  /** Throws where it cannot begin. */
+  /** Throws if it cannot start. */
   start(): Promise<unknown>;
   stop(): Promise<void>;
-  /** What it does on further signals. */
+  /** Handlers of further signals. */
   readonly signals?: Readonly<Partial<Record<"SIGHUP" | "SIGUSR1", () => void>>>;
 }
 
-/** A daemon that cannot be made, or go on; the message is one line. */
+/** A daemon cannot start or continue. The message is one line. */
 export class FatalError extends Error {
   override readonly name = "FatalError";
   readonly exitCode: number;
@@ -42,7 +42,7 @@ export class FatalError extends Error {
   }
 }
 
-/** A start behind which the process serves for long, as the server itself does. */
+/** Starts a long-running service with a small heap, as the server does. */
 export function startSmall(start: () => Promise<unknown>, clock: Clock): () => Promise<void> {
   return async () => {
     const beginning = await beginSmall();
@@ -56,7 +56,7 @@ export interface CommonFlags extends LogFlags {
   help: boolean;
 }
 
-/** Flags of the log of old programs: they are accepted, and mean nothing here. */
+/** Log flags of the old programs. They are accepted and ignored. */
 const LOG_FLAGS = [
   ["v", "LEVEL"],
   ["vmodule", "PATTERN=N"],
@@ -89,7 +89,7 @@ export function commonRows<F extends CommonFlags>(): FlagRow<F>[] {
   ];
 }
 
-/** Reads a command line in which `_` in the name of a flag is the same as `-`. @throws FlagError */
+/** Reads a command line whose flag names may have `_` in place of `-`. @throws FlagError */
 export function parseOldFlags<F>(rows: readonly FlagRow<F>[], flags: F, argv: readonly string[]): string[] {
   const words = argv.map((word) =>
     word.startsWith("-")
@@ -124,7 +124,7 @@ export class DaemonLog extends ProcessLog {
     this.#writer = writer;
   }
 
-  /** Resolves when every line has left: the last one says why the program ends. */
+  /** Resolves when every line is written: the last one says why the program ends. */
   flush(): Promise<void> {
     return this.#writer.flush();
   }
@@ -137,8 +137,8 @@ export function daemonLog(formatName: LogFormatName, clock: Clock): DaemonLog {
 }
 
 /**
- * Runs until a signal ends it, or `ended` does.
- * @param ended resolves with an exit code, or rejects with what cannot go on
+ * Runs until a signal arrives or `ended` settles.
+ * @param ended resolves with an exit code, or rejects with a fatal error
  */
 export async function runDaemon(daemon: Daemon, log: DaemonLog, ended: Promise<number>): Promise<number> {
   const { promise, resolve } = Promise.withResolvers<number>();
@@ -146,11 +146,11 @@ export async function runDaemon(daemon: Daemon, log: DaemonLog, ended: Promise<n
     log.info(`${signal}: shutting down`);
     resolve(0);
   };
-  // Without a listener SIGUSR1 has Node listen for debuggers.
+  // Without a listener, SIGUSR1 makes Node open its debugger port.
   const others = Object.entries({ SIGUSR1: () => undefined, ...daemon.signals });
   process.on("SIGINT", onSignal).on("SIGTERM", onSignal);
   for (const [signal, listener] of others) process.on(signal, listener);
-  // What a start waits for may never come: a signal ends it as well.
+  // The start may wait for something that never arrives, so signals end it as well.
   const running = daemon.start().then(() => ended);
   running.catch(() => undefined);
   try {
@@ -167,7 +167,7 @@ export async function runDaemon(daemon: Daemon, log: DaemonLog, ended: Promise<n
   }
 }
 
-/** Carries out a command, and says in one line what is wrong with its words. */
+/** Runs a command and reports errors of its command line in one line. */
 export async function withFlagErrors(
   usage: () => string,
   flags: LogFlags,
@@ -186,24 +186,24 @@ export async function withFlagErrors(
   }
 }
 
-/** What ended glog's programs. */
+/** Exit code of glog's Fatal. */
 export const GLOG_FATAL = 255;
 
 /** A command that runs until it is told to stop. */
 export interface DaemonCommand<F extends CommonFlags> {
   readonly name: string;
-  /** What it does, a line each. */
+  /** Description, one line per element. */
   readonly about: readonly string[];
   readonly rows: readonly FlagRow<F>[];
-  /** The flags as they are without any on the command line; made anew each time. */
+  /** The flags without any on the command line; a new object each time. */
   readonly defaults: () => F;
-  /** What `-version` prints; the version alone without it. */
+  /** The output of `-version`; without it, the version alone. */
   readonly versionText?: string;
 }
 
 /**
- * Reads the command line, answers to `-help` and `-version`, and says in one line what is wrong with it.
- * @param run gets the words behind the flags
+ * Reads the command line, handles `-help` and `-version`, and reports errors in one line.
+ * @param run receives the words after the flags
  * @returns the exit code
  */
 export function daemonCommand<F extends CommonFlags>(
@@ -223,12 +223,12 @@ export function daemonCommand<F extends CommonFlags>(
   });
 }
 
-/** @throws FlagError where words stand behind the flags of a command that takes none */
+/** @throws FlagError if words follow the flags of a command that takes none */
 export function refuseWords(words: readonly string[]): void {
   if (words.length > 0) throw new FlagError(`extra command line arguments: [${words.join(" ")}]`, 2, true);
 }
 
-/** A flag that is a duration as Go writes it, 0 or more. */
+/** A flag with a Go duration, 0 or more. */
 export function durationRow<F>(
   name: string,
   about: string,
@@ -242,7 +242,7 @@ export function durationRow<F>(
   });
 }
 
-/** The flag `-manifests` of commands that know a cluster. */
+/** The flag `-manifests` of commands that watch a cluster. */
 export function manifestsRow<F extends { readonly manifests: string[] }>(): FlagRow<F> {
   return valueRow(
     "manifests",

@@ -1,4 +1,7 @@
-/** `portolan dnsmasq-nanny`: dnsmasq's part of the kube-dns pod, with the flags of its nanny (docs/spec/kube-dns.md#dnsmasq-nanny). */
+/**
+ * `portolan dnsmasq-nanny`: replaces dnsmasq in the kube-dns pod, with the flags of its nanny
+ * (docs/spec/kube-dns.md#dnsmasq-nanny).
+ */
 
 import { networkInterfaces } from "node:os";
 import { messageOf } from "../../lib/text/message-of.ts";

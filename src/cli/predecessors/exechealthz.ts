@@ -1,4 +1,7 @@
-/** `portolan exechealthz`: commands as health pages, with the flags of exechealthz (docs/spec/kube-dns.md#exechealthz). */
+/**
+ * `portolan exechealthz`: serves the results of commands as health pages, with the flags of exechealthz
+ * (docs/spec/kube-dns.md#exechealthz).
+ */
 import { SystemClock } from "../../lib/time/clock.ts";
 import { parseGoDuration } from "../../lib/time/duration.ts";
 import { Exechealthz } from "../../predecessors/exechealthz/exechealthz.ts";
@@ -36,7 +39,7 @@ export const EXECHEALTHZ_FLAGS: readonly FlagRow<ExechealthzFlags>[] = [
     "path of the result, in the order of the commands (default /healthz)",
     (flags, value) => void flags.paths.push(value),
   ),
-  valueRow("port", "PORT", "the port for HTTP (default 8080)", (flags, value) => {
+  valueRow("port", "PORT", "port for HTTP (default 8080)", (flags, value) => {
     flags.port = parsePort("port", value);
   }),
   valueRow("period", "DURATION", "interval between runs of a command (default 2s)", (flags, value) => {

@@ -55,10 +55,10 @@ export const ISTIO_COREDNS_FLAGS: readonly FlagRow<IstioFlags>[] = [
       flags.automaticAddresses = on;
     },
   ),
-  valueRow("bind-address", "ADDRESS", "where to listen (default all addresses)", (flags, value) => {
+  valueRow("bind-address", "ADDRESS", "address to listen on (default all addresses)", (flags, value) => {
     flags.bind = address("bind-address", value);
   }),
-  valueRow("port", "PORT", "the port for gRPC (default 8053)", (flags, value) => {
+  valueRow("port", "PORT", "port for gRPC (default 8053)", (flags, value) => {
     flags.port = parsePort("port", value);
   }),
   ...commonRows<IstioFlags>(),

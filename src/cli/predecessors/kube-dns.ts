@@ -76,7 +76,7 @@ export const KUBE_DNS_FLAGS: readonly FlagRow<KubeDnsFlags>[] = [
   valueRow(
     "nameservers",
     "SERVERS",
-    "whom to ask for other names, ADDRESS[:PORT] separated by commas; not with a ConfigMap or directory",
+    "upstreams for other names, ADDRESS[:PORT] separated by commas; not with a ConfigMap or directory",
     (flags, value) => {
       flags.nameservers = value
         .split(",")
@@ -89,26 +89,21 @@ export const KUBE_DNS_FLAGS: readonly FlagRow<KubeDnsFlags>[] = [
   valueRow("kubecfg-file", "FILE", "kubeconfig (default: in-cluster)", (flags, value) => {
     flags.kubeconfig = value;
   }),
-  valueRow(
-    "kube-master-url",
-    "URL",
-    "the API; variables of the environment are filled in",
-    (flags, value) => {
-      const filled = value.replaceAll(/\$\{?(\w+)\}?/g, (_all, name: string) => process.env[name] ?? "");
-      const url = URL.parse(filled);
-      if (url === null || !/^https?:$/.test(url.protocol) || url.host === "")
-        throw invalid("kube-master-url", value, "a URL with scheme and host was expected");
-      flags.server = filled.replace(/\/$/, "");
-    },
-  ),
+  valueRow("kube-master-url", "URL", "URL of the API; environment variables are expanded", (flags, value) => {
+    const filled = value.replaceAll(/\$\{?(\w+)\}?/g, (_all, name: string) => process.env[name] ?? "");
+    const url = URL.parse(filled);
+    if (url === null || !/^https?:$/.test(url.protocol) || url.host === "")
+      throw invalid("kube-master-url", value, "a URL with scheme and host was expected");
+    flags.server = filled.replace(/\/$/, "");
+  }),
   valueRow("healthz-port", "PORT", "port of /readiness and /cache (default 8081)", (flags, value) => {
     flags.healthPort = parsePort("healthz-port", value);
   }),
-  valueRow("dns-bind-address", "ADDRESS", "where to listen (default 0.0.0.0)", (flags, value) => {
+  valueRow("dns-bind-address", "ADDRESS", "address to listen on (default 0.0.0.0)", (flags, value) => {
     if (splitServer(value)?.port !== "") throw invalid("dns-bind-address", value, "not an address");
     flags.bind = value;
   }),
-  valueRow("dns-port", "PORT", "the port to listen on (default 53)", (flags, value) => {
+  valueRow("dns-port", "PORT", "port to listen on (default 53)", (flags, value) => {
     flags.port = parsePort("dns-port", value);
   }),
   valueRow(
@@ -133,19 +128,29 @@ export const KUBE_DNS_FLAGS: readonly FlagRow<KubeDnsFlags>[] = [
       flags.configMap = value;
     },
   ),
-  valueRow("config-map-namespace", "NAMESPACE", "its namespace (default kube-system)", (flags, value) => {
-    flags.configMapNamespace = value;
-  }),
-  valueRow("config-dir", "FOLDER", "the same as a folder, a file a key", (flags, value) => {
+  valueRow(
+    "config-map-namespace",
+    "NAMESPACE",
+    "namespace of that ConfigMap (default kube-system)",
+    (flags, value) => {
+      flags.configMapNamespace = value;
+    },
+  ),
+  valueRow("config-dir", "FOLDER", "the same as a directory, one file per key", (flags, value) => {
     flags.configDir = value;
   }),
-  valueRow("config-period", "DURATION", "between two looks at the folder (default 10s)", (flags, value) => {
-    flags.configPeriod = readDuration("config-period", value);
-  }),
+  valueRow(
+    "config-period",
+    "DURATION",
+    "interval between checks of the directory (default 10s)",
+    (flags, value) => {
+      flags.configPeriod = readDuration("config-period", value);
+    },
+  ),
   valueRow(
     "initial-sync-timeout",
     "DURATION",
-    "how long to wait for the cluster (default 60s)",
+    "time to wait for the cluster (default 60s)",
     (flags, value) => {
       flags.initialSyncTimeout = readDuration("initial-sync-timeout", value);
     },
@@ -186,7 +191,7 @@ const COMMAND: DaemonCommand<KubeDnsFlags> = {
 
 /** @returns the exit code */
 export function kubeDns(argv: readonly string[]): Promise<number> {
-  // The one flag of Go's that is a switch and takes a word.
+  // Go's only switch that also takes a word.
   const words = argv.map((word) => word.replace(/^(--?version)=raw$/, "$1"));
   return daemonCommand(COMMAND, words, async (flags) => {
     if (flags.configMap !== "" && flags.configDir !== "")
@@ -222,7 +227,7 @@ async function run(flags: KubeDnsFlags): Promise<number> {
   });
   const start = async (): Promise<void> => {
     try {
-      // Said here, where the flags are known: the server knows a Corefile alone.
+      // Checked here, where the flags are known: the server only sees a Corefile.
       if (flags.manifests.length === 0) await findCluster({ ...flags, environment });
       await server.start(await makeSource());
     } catch (error) {
@@ -257,7 +262,7 @@ function clusterLines({ manifests, kubeconfig, server }: KubeDnsFlags): string[]
   ];
 }
 
-/** The flags as a configuration, which never changes. */
+/** The flags as a configuration that never changes. */
 function fixedSource(flags: KubeDnsFlags, take: (config: KubeDnsConfig) => Promise<void>): ConfigSource {
   const { federations } = readKubeDnsConfig({ federations: flags.federations });
   return {

@@ -117,7 +117,8 @@ export function kube2sky(argv: readonly string[]): Promise<number> {
       clock,
       log,
       random,
-      givenUp: (error) => ended.reject(new FatalError(`etcd takes no changes: ${error.message}`, GLOG_FATAL)),
+      givenUp: (error) =>
+        ended.reject(new FatalError(`etcd accepts no changes: ${error.message}`, GLOG_FATAL)),
     });
     const start = async (): Promise<void> => {
       await source.start();

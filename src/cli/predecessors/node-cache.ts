@@ -33,12 +33,12 @@ interface NodeCacheFlags extends ServerFlags {
   reloadWithSignal: boolean;
 }
 
-/** Milliseconds between two looks at template and ConfigMap. */
+/** Milliseconds between two checks of the template and the ConfigMap. */
 const CONFIG_PERIOD = 10_000;
 const KUBE_DNS_FOLDER = "/etc/kube-dns";
-/** While a program that does not share it has the port. */
+/** Retry interval while a program that does not share the port holds it. */
 const AGAIN_MS = 100;
-/** Rules and addresses are renewed at least so often, and last for some such intervals. */
+/** Rules and addresses are renewed at least this often. They last for several such intervals. */
 const MAX_SYNC_INTERVAL = 10_000;
 const LEASE_INTERVALS = 3;
 const PATIENCE_MS = 300_000;
@@ -59,11 +59,16 @@ export const NODE_CACHE_FLAGS: readonly FlagRow<NodeCacheFlags>[] = [
   switchRow(["setupinterface"], "create the interface with these addresses (default true)", (flags, on) => {
     flags.setupInterface = on;
   }),
-  valueRow(["interfacename", "intfname"], "NAME", "its name (default nodelocaldns)", (flags, value) => {
-    if (!/^[^\s/]{1,15}$/.test(value))
-      throw new FlagError(`invalid interfacename specified - "${value}"`, 1, false);
-    flags.interfaceName = value;
-  }),
+  valueRow(
+    ["interfacename", "intfname"],
+    "NAME",
+    "name of that interface (default nodelocaldns)",
+    (flags, value) => {
+      if (!/^[^\s/]{1,15}$/.test(value))
+        throw new FlagError(`invalid interfacename specified - "${value}"`, 1, false);
+      flags.interfaceName = value;
+    },
+  ),
   switchRow(["setupiptables"], "create the rules that redirect queries (default true)", (flags, on) => {
     flags.setupRules = on;
   }),
@@ -79,20 +84,25 @@ export const NODE_CACHE_FLAGS: readonly FlagRow<NodeCacheFlags>[] = [
   valueRow(
     "metrics-listen-address",
     "ADDRESS",
-    "where metrics of the set-up are (default 0.0.0.0:9353)",
+    "address of the setup metrics (default 0.0.0.0:9353)",
     (flags, value) => {
       const at = value.lastIndexOf(":");
       const port = parsePort("metrics-listen-address", value.slice(at + 1));
       flags.metricsAddress = { host: value.slice(0, Math.max(0, at)).replace(/^\[(.*)\]$/, "$1"), port };
     },
   ),
-  valueRow("basecorefile", "FILE", "template (default /etc/coredns/Corefile.base)", (flags, value) => {
-    flags.baseCorefile = value;
-  }),
+  valueRow(
+    "basecorefile",
+    "FILE",
+    "template of the Corefile (default /etc/coredns/Corefile.base)",
+    (flags, value) => {
+      flags.baseCorefile = value;
+    },
+  ),
   valueRow(
     "corefile",
     "FILE",
-    "what is made of it (default /etc/Corefile); -conf counts more",
+    "Corefile made from the template (default /etc/Corefile); -conf takes precedence",
     (flags, value) => {
       flags.corefile = value;
     },
@@ -100,7 +110,7 @@ export const NODE_CACHE_FLAGS: readonly FlagRow<NodeCacheFlags>[] = [
   valueRow(
     "kubednscm",
     "FOLDER",
-    "kube-dns's ConfigMap (default /etc/kube-dns, where there is one)",
+    "kube-dns's ConfigMap (default /etc/kube-dns, if it exists)",
     (flags, value) => {
       flags.kubeDnsFolder = value;
     },
@@ -116,7 +126,7 @@ export const NODE_CACHE_FLAGS: readonly FlagRow<NodeCacheFlags>[] = [
   valueRow("health-port", "PORT", "port of health, for the rules (default 8080)", (flags, value) => {
     flags.healthPort = parsePort("health-port", value);
   }),
-  switchRow(["skipteardown"], "keep interface and rules at exit", (flags, on) => {
+  switchRow(["skipteardown"], "keep the interface and the rules at exit", (flags, on) => {
     flags.skipTeardown = on;
   }),
   switchRow(
@@ -230,12 +240,12 @@ async function run(
     await log.flush();
     throw new FatalError(`node-cache: ${messageOf(error)}`);
   }
-  // Why there is no Corefile stands in front of that there is none.
+  // The log has the reason why there is no Corefile, so it goes first.
   await log.flush();
   let hasWaited = false;
   const start = clock.now();
   return await serve({ ...flags, conf: corefile }, registry, {
-    // The next instance answers before this one leaves: an address of the node's own has nobody else to answer for it.
+    // The next instance answers before this one exits: no other server can answer on a node-local address.
     sharesPorts: true,
     started: () => cache.serve(),
     stopping: () => cache.leave(),
@@ -243,7 +253,7 @@ async function run(
     async startAgain(error) {
       if (!(error instanceof Error && isInUse(error))) return false;
       if (clock.now() - start > PATIENCE_MS) return false;
-      if (!hasWaited) log.info(`waiting for the instance before: ${error.message}`);
+      if (!hasWaited) log.info(`waiting for the previous instance to exit: ${error.message}`);
       hasWaited = true;
       await new Promise<void>((resolve) => clock.after(AGAIN_MS, resolve));
       return true;
@@ -251,13 +261,13 @@ async function run(
   });
 }
 
-/** As the cluster tells pods about its services. */
+/** Reads the service variables that kubelet sets in pods. */
 function clusterAddress(service: string): string | undefined {
   const address = process.env[`${service.toUpperCase().replaceAll("-", "_")}_SERVICE_HOST`];
   return address === undefined || parseIpAddress(address) === undefined ? undefined : address;
 }
 
-/** Whoever needed the address may have put a place or a name of its own around the reason. */
+/** The layer that bound the address may have put a place or its own name around the reason. */
 function isInUse(error: Error): boolean {
   if (error instanceof ListenError && error.code === "EADDRINUSE") return true;
   if (error.cause instanceof Error && isInUse(error.cause)) return true;

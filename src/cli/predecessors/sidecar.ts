@@ -66,7 +66,7 @@ export const SIDECAR_FLAGS: readonly FlagRow<SidecarFlags>[] = [
       flags.host = value;
     },
   ),
-  valueRow("prometheus-port", "PORT", "the port for HTTP (default 10054)", (flags, value) => {
+  valueRow("prometheus-port", "PORT", "port for HTTP (default 10054)", (flags, value) => {
     flags.port = parsePort("prometheus-port", value);
   }),
   valueRow("prometheus-path", "PATH", "path of the metrics (default /metrics)", (flags, value) => {
@@ -75,7 +75,7 @@ export const SIDECAR_FLAGS: readonly FlagRow<SidecarFlags>[] = [
   valueRow("prometheus-namespace", "NAME", "prefix of metric names (default kubedns)", (flags, value) => {
     if (!/^[a-zA-Z_:][a-zA-Z0-9_:]*$/.test(value))
       throw new FlagError(
-        `invalid argument "${value}" for "--prometheus-namespace" flag: names of metrics are letters, digits and underscores`,
+        `invalid argument "${value}" for "--prometheus-namespace" flag: metric names are letters, digits and underscores`,
         2,
         true,
       );

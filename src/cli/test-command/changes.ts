@@ -3,12 +3,12 @@ import { setTimeout as delay } from "node:timers/promises";
 import { machineFileSystem } from "../../kubernetes/manifests/file-system.ts";
 import { findFiles } from "../../kubernetes/manifests/find-files.ts";
 
-/** Milliseconds between two looks. */
+/** Milliseconds between two checks. */
 const INTERVAL = 300;
 
-/** The files that some paths stand for, as they are at one time. */
+/** The state of the files below some paths. */
 export interface Snapshot {
-  /** Differs when one of them changed, came or went. */
+  /** Changes when one of the files is changed, added or removed. */
   readonly stamp: string;
   /** Unix time of the last change, milliseconds. */
   readonly changedAt: number;
@@ -22,7 +22,7 @@ export async function lookAt(paths: Iterable<string>): Promise<Snapshot> {
   };
 }
 
-/** Resolves when the paths look different from `stamp`. */
+/** Resolves when the stamp of the paths differs from `stamp`. */
 export async function changed(paths: Iterable<string>, stamp: string): Promise<void> {
   do await delay(INTERVAL);
   while ((await lookAt(paths)).stamp === stamp);

@@ -1,4 +1,4 @@
-/** What came back, beside what a test expects. */
+/** Compares an answer with the expectation of a test. */
 
 import { flagNames, recordText } from "../../dns/message-text.ts";
 import { rcodeName } from "../../dns/numbers.ts";
@@ -8,11 +8,11 @@ import { type ExpectedRecord, recordKey, type TtlRange } from "./expected-record
 import { normalized } from "./fake-upstreams.ts";
 import type { Expectation } from "./test-file.ts";
 
-/** One thing that is not as expected. */
+/** One deviation from the expectation. */
 export interface Difference {
   /** `rcode`, `answer`, … */
   readonly subject: string;
-  /** Lines that begin with `- ` for what is missing, and `+ ` for what was not expected. */
+  /** Lines that begin with `- ` for missing and `+ ` for unexpected text. */
   readonly lines: readonly string[];
 }
 
@@ -51,7 +51,7 @@ function sorted(words: readonly string[]): string {
   return [...new Set(words)].sort().join(" ") || "none";
 }
 
-/** In any order; a record that stands twice has to come twice. */
+/** In any order; a record that is listed twice must occur twice. */
 function compareRecords(
   subject: string,
   expected: readonly ExpectedRecord[] | undefined,

@@ -11,9 +11,9 @@ export interface TtlRange {
 
 /** A record as a test expects it: `NAME [TTL] [IN] TYPE DATA`, where TTL is a number, a range `1-30`, or left out. */
 export class ExpectedRecord {
-  /** As it was written. */
+  /** The text as written. */
   readonly text: string;
-  /** Equal for records that differ in TTL and spelling of the owner alone. */
+  /** Equal for records that differ only in TTL and in the case of the owner. */
   readonly key: string;
   readonly ttl: TtlRange | undefined;
 
@@ -39,7 +39,7 @@ export class ExpectedRecord {
   }
 }
 
-/** What makes two records the same one, TTL aside. */
+/** Identifies a record regardless of its TTL. */
 export function recordKey(record: ResourceRecord): string {
   const [owner = "", , ...rest] = formatRecord(record).split("\t");
   return [owner.toLowerCase(), ...rest].join(" ");

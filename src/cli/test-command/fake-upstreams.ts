@@ -1,6 +1,6 @@
 /**
- * DNS servers on loopback that stand in for the upstreams of a Corefile. `forward` asks them over real sockets, so that
- * everything between it and the wire is what it is in production; only the addresses are others.
+ * DNS servers on loopback that replace the upstreams of a Corefile. `forward` queries them over real sockets, so everything but the
+ * addresses is as in production.
  */
 import { createSocket, type Socket } from "node:dgram";
 import { once } from "node:events";
@@ -17,7 +17,7 @@ export interface AskedUpstream {
   readonly upstream: string;
   /** `www.example.com. A`. */
   readonly question: string;
-  /** Whether the test says nothing of this upstream. */
+  /** Whether the test has no answers for this upstream. */
   readonly isUnscripted: boolean;
 }
 
@@ -36,7 +36,7 @@ export class FakeUpstreams {
 
   /**
    * Opens a server for each TO word.
-   * @param scripts by TO word, `*` for all that are not there
+   * @param scripts by TO word; `*` for all other upstreams
    */
   static async open(
     words: readonly string[],
@@ -52,20 +52,20 @@ export class FakeUpstreams {
     return upstreams;
   }
 
-  /** What is to stand in place of a TO word. */
+  /** Returns the address that replaces a TO word. */
   substitute(word: string): string {
     const socket = this.#sockets.get(normalized(word));
     return socket === undefined ? word : `${HOST}:${socket.port}`;
   }
 
-  /** A text with the words of the Corefile in place of the addresses of these servers. */
+  /** Replaces the addresses of these servers in a text with the words of the Corefile. */
   original(text: string): string {
     let shown = text;
     for (const { word, port } of this.#sockets.values()) shown = shown.replaceAll(`${HOST}:${port}`, word);
     return shown;
   }
 
-  /** Whether some upstream never answers: time has to pass then. */
+  /** Whether some upstream never answers, so that the clock has to move. */
   get someAreDown(): boolean {
     return [...this.#scripts.values()].some(({ isDown }) => isDown);
   }
@@ -101,7 +101,7 @@ export class FakeUpstreams {
   }
 }
 
-/** What makes two TO words mean the same server. */
+/** Normalizes a TO word: equal for words that mean the same server. */
 export function normalized(word: string): string {
   return word
     .toLowerCase()
@@ -110,7 +110,7 @@ export function normalized(word: string): string {
     .replace(/^\[(.+)\](?::53)?$/, "$1");
 }
 
-/** @returns the reply, at most `limit` octets long; nothing for silence */
+/** @returns the reply, at most `limit` octets long; `undefined` to stay silent */
 type Answerer = (octets: Uint8Array, limit: number) => Uint8Array | undefined;
 
 /** UDP and TCP on one port. */
@@ -146,7 +146,7 @@ class FakeSocket {
         await listening;
         return new FakeSocket(word, port, udp, tcp, answer);
       } catch (error) {
-        // Somebody else has the port for UDP.
+        // The UDP port is taken by another process.
         udp.close();
         tcp.close();
         if (attempt === MAX_ATTEMPTS) throw error;
@@ -189,7 +189,7 @@ function udpLimit(octets: Uint8Array): number {
   return Math.max(512, decodeMessage(octets).edns?.udpSize ?? 512);
 }
 
-/** Whoever else finds the port and sends rubbish there gets no answer. */
+/** Strangers that find the port and send garbage get no answer. */
 function unlessMalformed(answer: () => Uint8Array | undefined): Uint8Array | undefined {
   try {
     return answer();

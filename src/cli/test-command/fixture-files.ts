@@ -1,4 +1,4 @@
-/** The fixtures of a test file in place of what its Corefile names: manifests, a hosts file, upstreams. */
+/** Replaces sources of a Corefile with the fixtures of a test file: manifests, a hosts file, upstreams. */
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { dirname, join, resolve } from "node:path";
@@ -17,7 +17,7 @@ import { type Fixtures, type TestFile, TestFileError } from "./test-file.ts";
 
 const MANIFESTS = { maxMebibytes: MAX_FILE_SIZE / 1024 / 1024, orFolder: true };
 
-/** A value that holds a text and not the path of one. */
+/** Whether a value is a text and not a path. */
 export function isInline(text: string): boolean {
   return text.includes("\n") || text.includes("{");
 }
@@ -40,8 +40,8 @@ export class FixtureFiles {
 
   /**
    * Writes the files and opens the upstreams.
-   * @param blocks of the Corefile, as they are written
-   * @throws TestFileError where a fixture is for nothing in the Corefile, or one is missing
+   * @param blocks of the Corefile, as written
+   * @throws TestFileError if the Corefile has no use for a fixture, or a fixture is missing
    */
   static async open({ file, fixtures }: TestFile, blocks: readonly ConfiguredBlock[]): Promise<FixtureFiles> {
     const directives = blocks.flatMap((block) => block.directives);
@@ -54,7 +54,7 @@ export class FixtureFiles {
     return new FixtureFiles(folder, fixtures, dirname(file), upstreams);
   }
 
-  /** How the Corefile is to be read instead. */
+  /** Replacements for the reader of the Corefile. */
   get substitutes(): ReadonlyMap<string, Substitute> {
     const [manifests, hosts] = [this.#manifests, this.#hosts];
     return new Map<string, Substitute>([
@@ -87,10 +87,10 @@ export class FixtureFiles {
   }
 }
 
-/** Lines of `kubernetes` that say where the cluster is. */
+/** Options of `kubernetes` that select the cluster. */
 const SOURCES = ["manifests", "endpoint", "tls", "kubeconfig"];
 
-/** The TO words of a `forward` that a fake upstream can stand in for: those with another scheme are left to be refused. */
+/** The TO words of a `forward` that a fake upstream can replace. Words with another scheme stay, and are refused later. */
 function targetsOf({ args }: Directive): string[] {
   const words = args.slice(1).map(({ text }) => text);
   return words.filter((word) => !/^[a-z0-9+.-]+:\/\//i.test(word) || /^dns:\/\//i.test(word));
@@ -124,7 +124,7 @@ function checkUse(
     const hint =
       near === undefined
         ? words.length === 0
-          ? "there are none"
+          ? "it forwards nowhere"
           : `they are ${words.join(", ")}`
         : `did you mean ${near}?`;
     faults.push(`fixtures.upstreams: no forward of the Corefile sends queries to ${word}; ${hint}`);

@@ -1,8 +1,8 @@
-/** What `test` prints: for people, as TAP (version 14), and as JUnit's XML. */
+/** The reports of `test`: for people, as TAP (version 14), and as JUnit XML. */
 import { type Colour, paint } from "../terminal.ts";
 import type { CaseResult, FileResult } from "./run-file.ts";
 
-/** A file of tests that could not be run, and why. */
+/** A test file that could not be run, and the reason. */
 export interface FileProblem {
   readonly file: string;
   readonly problem: string;
@@ -62,7 +62,7 @@ function paintedDifference(line: string, painted: (text: string, by: Colour) => 
   return /^\s+- /.test(line) ? painted(line, "cyan") : line;
 }
 
-/** The question, each difference, and what the plugins said. */
+/** The question, each difference, and the plugins' notes. */
 function detailLines({ question, differences, way }: CaseResult): string[] {
   return [
     `asked    ${question}`,
@@ -105,7 +105,7 @@ function reportAsTap(files: readonly FileReport[]): string {
   return `${["TAP version 14", `1..${number}`, ...lines].join("\n")}\n`;
 }
 
-/** `#` begins a directive of TAP, and a description is one line. */
+/** `#` begins a TAP directive, and a description is one line. */
 function tapText(text: string): string {
   return text.replace(/\s+/g, " ").replaceAll("\\", "\\\\").replaceAll("#", "\\#");
 }
@@ -151,7 +151,7 @@ function seconds(milliseconds: number): string {
   return (milliseconds / 1_000).toFixed(3);
 }
 
-/** Characters that XML 1.0 has no way to write are replaced. */
+/** Replaces characters that XML 1.0 cannot represent. */
 function xml(text: string): string {
   return text
     .replace(/[^\t\n\r\u0020-\uD7FF\uE000-\uFFFD\u{10000}-\u{10FFFF}]/gu, "\uFFFD")

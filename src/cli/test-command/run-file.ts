@@ -1,4 +1,4 @@
-/** Runs the cases of one test file, one after the other, against one server in this process. */
+/** Runs the cases of one test file in order, against one server in this process. */
 import { dirname, resolve } from "node:path";
 import type { CorefileHost } from "../../corefile/host.ts";
 import { recordTypeName } from "../../dns/type-names.ts";
@@ -27,9 +27,9 @@ export interface CaseResult {
   readonly line: number;
   /** `web.shop.svc.cluster.local. A`. */
   readonly question: string;
-  /** None when the case passed. */
+  /** Empty if the case passed. */
   readonly differences: readonly Difference[];
-  /** What the plugins said on the way, for the case that failed. */
+  /** The plugins' notes, for a failed case. */
   readonly way: readonly string[];
   /** Milliseconds of real time. */
   readonly duration: number;
@@ -38,12 +38,12 @@ export interface CaseResult {
 export interface RunOptions {
   readonly host: CorefileHost;
   readonly machine: Machine;
-  /** Told of each file and folder that the tests depend on, besides the test file. */
+  /** Called for each file and folder that the tests depend on, besides the test file. */
   readonly uses: (path: string) => void;
   readonly registryFor: (corefile: string | undefined) => Promise<PluginRegistry>;
 }
 
-/** @throws TestFileError, ConfigurationError, UnreadableCorefile, or what a plugin's start throws */
+/** @throws TestFileError, ConfigurationError, UnreadableCorefile, or any error of a plugin's start */
 export async function runFile(test: TestFile, options: RunOptions): Promise<FileResult> {
   const { host, machine } = options;
   const isText = isInline(test.corefile);
@@ -80,7 +80,7 @@ export async function runFile(test: TestFile, options: RunOptions): Promise<File
 function sourceOf({ file, corefile, fixtures }: TestFile, { uses }: RunOptions): CorefileSource {
   const folder = dirname(file);
   for (const text of fixtures.manifests ?? []) if (!isInline(text)) uses(resolve(folder, text));
-  // What the Corefile imports and reads is relative to the folder of the tests.
+  // Paths in the Corefile are relative to the folder of the tests.
   if (isInline(corefile)) return { text: corefile, file: `${file} (corefile)` };
   const path = resolve(folder, corefile);
   uses(path);
@@ -91,15 +91,15 @@ function sourceOf({ file, corefile, fixtures }: TestFile, { uses }: RunOptions):
 const DEFAULT_TIME = Date.UTC(2026, 0, 1);
 
 /**
- * Milliseconds that pass between start and first case, so that what a plugin puts off for a moment is done: `kubernetes`
- * has caches forget the names that its first listing brought.
+ * Milliseconds between the start and the first case, so that work that plugins postpone is done: `kubernetes` drops cached denials
+ * of names that its first listing brought.
  */
 const SETTLING = 5_000;
 
-/** A test has to come out the same each time: of several upstreams the first one is asked. */
+/** Tests must be repeatable: of several upstreams, the first is used. */
 const FIRST: Random = { fraction: () => 0, unpredictable: () => 0x5eed };
 
-/** Milliseconds of real time; an answer takes a few. */
+/** Milliseconds of real time, far more than an answer needs. */
 const PATIENCE = 10_000;
 
 async function runCase(
@@ -154,8 +154,8 @@ async function runCase(
 }
 
 /**
- * Waits for an answer. The clock of a test stands still; only where an upstream never answers does it run, ten times as
- * fast as the real one, so that timeouts come to pass.
+ * Waits for an answer. The clock of a test stands still. It runs only where an upstream never answers, faster than real time, so
+ * that timeouts expire.
  */
 async function inTime(
   asked: Promise<ClientAnswer>,

@@ -40,7 +40,7 @@ export const TEST_FLAGS: readonly FlagRow<TestFlags>[] = [
     },
   },
   ...PLUGIN_FLAGS,
-  switchRow(["watch"], "run the tests again when a file changes that they depend on", (flags, on) => {
+  switchRow(["watch"], "run the tests again when a file that they depend on changes", (flags, on) => {
     flags.watch = on;
   }),
   switchRow(["help", "h"], "show this help", (flags, on) => {
@@ -68,17 +68,17 @@ async function run(argv: readonly string[]): Promise<number> {
     process.stdout.write(usage());
     return EXIT.PASSED;
   }
-  if (files.length === 0) throw new FlagError("test what? FILE is missing", EXIT.CANNOT, true);
+  if (files.length === 0) throw new FlagError("FILE is missing: which tests shall run?", EXIT.CANNOT, true);
   for (;;) {
     const used = new Set(files.map((file) => resolve(file)));
     const began = Date.now();
     const reports: FileReport[] = [];
     for (const file of files) reports.push(await testFile(file, flags, (path) => used.add(path)));
-    // Before anybody can act on the report.
+    // Taken before the report is printed, so before a reader can react to it.
     const { stamp, changedAt } = await lookAt(used);
     process.stdout.write(flags.format(reports, { colour: wantsColour(process.stdout, process.env) }));
     if (!flags.watch) return exitCodeOf(reports);
-    // What was written to while the tests ran may have been read before. A time to come is no such change.
+    // A file written while the tests ran may have been read before the write. A change time in the future does not count.
     const isOutdated = changedAt >= began && changedAt <= Date.now();
     if (!isOutdated) await changed(used, stamp);
     process.stdout.write("\n");

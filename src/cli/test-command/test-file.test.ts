@@ -35,7 +35,7 @@ cases:
 `;
 
 describe("parseTestFile", () => {
-  it("reads everything that can stand in a file", () => {
+  it("reads all keys of a test file", () => {
     const { corefile, fixtures, cases } = parseTestFile(WHOLE, "dns-test.yaml");
     assert.equal(corefile, "Corefile");
     assert.deepEqual(fixtures.manifests, ["cluster", "more.yaml"]);
@@ -101,8 +101,8 @@ describe("parseTestFile", () => {
       "corefile: a\ncases:\n  - query: a\n    expect:\n      rcode: BAD\n      flags: ab\n      ttl: x\n      answer: a A b",
       [
         '8: "a A b": ',
-        '6: flags: "ab" is none of aa tc rd ra ad cd',
-        '5: rcode: "BAD" is none',
+        '6: flags: unknown flag "ab", expected some of aa tc rd ra ad cd',
+        '5: rcode: "BAD" is not an rcode',
         '7: ttl: "x" is neither',
       ],
     ],

@@ -1,4 +1,4 @@
-/** Tests of a configuration as they are written in YAML, read with all faults at once. */
+/** Parses a YAML test file and reports all faults at once. */
 
 import { isNode, LineCounter, parseDocument } from "yaml";
 import { FLAG_NAMES } from "../../dns/message-text.ts";
@@ -21,13 +21,13 @@ export interface TestFile {
 }
 
 export interface Fixtures {
-  /** Texts and paths relative to the file; `undefined` for what the Corefile itself names. */
+  /** Texts and paths relative to the file; `undefined` to use the sources of the Corefile. */
   readonly manifests: readonly string[] | undefined;
   /** Text of a hosts file. */
   readonly hosts: string | undefined;
-  /** By the TO word of `forward`, `*` for all others. */
+  /** By the TO word of `forward`; `*` for all others. */
   readonly upstreams: ReadonlyMap<string, ScriptedUpstream>;
-  /** Unix time at the beginning, milliseconds. */
+  /** Unix time at the start, milliseconds. */
   readonly time: number | undefined;
 }
 
@@ -47,7 +47,7 @@ export interface TestCase {
   readonly expect: Expectation;
 }
 
-/** What is not given is not compared, except for the rcode. */
+/** Members that are not given are not compared, except for the rcode. */
 export interface Expectation {
   readonly rcode: string;
   readonly answer: readonly ExpectedRecord[] | undefined;
@@ -55,21 +55,21 @@ export interface Expectation {
   readonly additional: readonly ExpectedRecord[] | undefined;
   /** Lower case, in any order. */
   readonly flags: readonly string[] | undefined;
-  /** Of each record of the answer. */
+  /** For each record of the answer. */
   readonly ttl: TtlRange | undefined;
   readonly plugin: string | undefined;
   /** The TO words asked, in any order, each once; empty for none. */
   readonly upstreams: readonly string[] | undefined;
 }
 
-/** A file that holds no usable tests. */
+/** A file without usable tests. */
 export class TestFileError extends Error {
   override readonly name = "TestFileError";
 }
 
 const MAX_ALIASES = 100;
 
-/** @throws TestFileError with one line a fault, each with its place */
+/** @throws TestFileError with one line per fault, each with its place */
 export function parseTestFile(text: string, file: string): TestFile {
   const lineCounter = new LineCounter();
   const document = parseDocument(text, { lineCounter, prettyErrors: false, logLevel: "silent" });
@@ -79,7 +79,7 @@ export function parseTestFile(text: string, file: string): TestFile {
   );
   if (faults.length > 0) throw new TestFileError(faults.join("\n"));
   const reader = new TestFileReader((path) => {
-    // The deepest part of the path that is there.
+    // The deepest existing part of the path.
     for (let length = path.length; length > 0; length--) {
       const node = document.getIn(path.slice(0, length), true);
       if (isNode(node)) return lineAt(node.range?.[0] ?? 0);
@@ -194,7 +194,7 @@ class TestFileReader {
   #expectation(value: unknown, path: Path): Expectation {
     const sections = ["answer", "authority", "additional"] as const;
     const keys = ["rcode", ...sections, "flags", "ttl", "plugin", "upstream"];
-    if (value === undefined) this.#fault(path, "expect is missing: what the answer has to be");
+    if (value === undefined) this.#fault(path, "expect is missing: the expected answer");
     const fields = this.#fields(value ?? {}, path, keys);
     const records = (section: (typeof sections)[number]): readonly ExpectedRecord[] | undefined =>
       fields[section] === undefined
@@ -205,7 +205,10 @@ class TestFileReader {
     const flags = fields.flags === undefined ? undefined : this.#words(fields, path, "flags");
     for (const flag of flags ?? [])
       if (!FLAG_NAMES.includes(flag))
-        this.#fault([...path, "flags"], `flags: "${flag}" is none of ${FLAG_NAMES.join(" ")}`);
+        this.#fault(
+          [...path, "flags"],
+          `flags: unknown flag "${flag}", expected some of ${FLAG_NAMES.join(" ")}`,
+        );
     const upstreams =
       fields.upstream === undefined ? undefined : this.#words(fields, path, "upstream", false);
     return {
@@ -240,7 +243,8 @@ class TestFileReader {
     const text = this.#text(fields, path, "rcode");
     if (text === undefined) return undefined;
     const code = parseRcode(text);
-    if (code === undefined) this.#fault([...path, "rcode"], `rcode: "${text}" is none, such as NXDOMAIN`);
+    if (code === undefined)
+      this.#fault([...path, "rcode"], `rcode: "${text}" is not an rcode, such as NXDOMAIN`);
     return code === undefined ? text : rcodeName(code);
   }
 
@@ -310,7 +314,7 @@ function isFields(value: unknown): value is Fields {
   return typeof value === "object" && value !== null && !Array.isArray(value);
 }
 
-/** Lines that hold something, comments of zone text left out. */
+/** Non-empty lines without zone-file comments. */
 function linesOf(texts: readonly string[]): string[] {
   return texts
     .flatMap((text) => text.split("\n"))

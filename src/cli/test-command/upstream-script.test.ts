@@ -37,14 +37,14 @@ describe("UpstreamScript", () => {
     it(`${name} ${type}`, () => assert.deepEqual(answer(name, type), [rcode, records, authority]));
   }
 
-  it("follows aliases, and gives up on circles", () => {
+  it("follows aliases, and stops at loops", () => {
     const [rcode, records] = answer("b.example.", "A");
     assert.equal(rcode, "NOERROR");
     assert.equal(records.length, 3);
     assert.equal(answer("loop.example.", "A")[1].length, 11);
   });
 
-  it("says why a line is no record", () => {
+  it("says why a line is not a record", () => {
     assert.match(script.add("a.example. 60 IN A here") ?? "", /./);
   });
 });

@@ -1,4 +1,4 @@
-/** What a fake upstream answers. */
+/** The answers of a fake upstream. */
 import type { Message } from "../../dns/message.ts";
 import { type Name, NameError } from "../../dns/name.ts";
 import { Flag, Rcode } from "../../dns/numbers.ts";
@@ -10,23 +10,23 @@ import { RecordType } from "../../dns/type-names.ts";
 
 export interface ScriptedUpstream {
   readonly script: UpstreamScript;
-  /** Takes queries and never answers. */
+  /** Receives queries and never answers. */
   readonly isDown: boolean;
 }
 
-/** Longer chains of aliases end where they are. */
+/** Longer alias chains end here. */
 const MAX_ALIASES = 10;
 
 export class UpstreamScript {
   readonly #records: ResourceRecord[] = [];
   readonly #otherwise: number;
 
-  /** @param otherwise rcode for names that no record is about */
+  /** @param otherwise rcode for names without records */
   constructor(otherwise: number) {
     this.#otherwise = otherwise;
   }
 
-  /** Adds a record in zone text. @returns why it is none */
+  /** Adds a record in zone text. @returns the error, if the line is not a record */
   add(line: string): string | undefined {
     try {
       this.#records.push(parseRecord(line, { ttl: DEFAULT_TTL }));

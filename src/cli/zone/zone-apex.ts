@@ -1,4 +1,4 @@
-/** Which zone a file holds, where the command line does not say. */
+/** Finds the zone of a file when the command line does not name it. */
 import { stat } from "node:fs/promises";
 import { basename } from "node:path";
 import { Name } from "../../dns/name.ts";
@@ -7,7 +7,7 @@ import { RecordType } from "../../dns/type-names.ts";
 import { readZoneText, type ZoneTextFiles } from "../../dns/zone-text/read.ts";
 import { STANDARD_INPUT } from "./zone-text-files.ts";
 
-/** Ends the reading: what comes behind the SOA record is not asked for. */
+/** Stops the parser: nothing after the SOA record is needed. */
 class FoundSoa extends Error {
   override readonly name = "FoundSoa";
   readonly owner: Name;
@@ -19,8 +19,8 @@ class FoundSoa extends Error {
 }
 
 /**
- * The owner of the first SOA record. The name of the file completes a relative one, and stands in where there is no SOA record, and for what can
- * be read only once: standard input and pipes. `undefined` where the file's name is none of a zone.
+ * The owner of the first SOA record. The file's name completes a relative owner. It also replaces the owner if there is no SOA
+ * record, and for input that can only be read once: standard input and pipes. `undefined` if the file's name is not a zone's name.
  */
 export async function zoneApex(
   file: string,
@@ -62,7 +62,7 @@ function originOf(file: string): Name | undefined {
   return text === "" ? undefined : Name.tryParse(absolute(text));
 }
 
-/** Text of the command line names a zone with or without its final dot. */
+/** A zone name on the command line may lack its final dot. */
 export function absolute(text: string): string {
   return text.endsWith(".") ? text : `${text}.`;
 }

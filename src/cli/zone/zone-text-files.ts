@@ -1,4 +1,4 @@
-/** Zone text wherever a shell may have it: in files, in pipes, at standard input. */
+/** Zone text from any source of a shell: files, pipes, standard input. */
 import { open } from "node:fs/promises";
 import { dirname, isAbsolute, join } from "node:path";
 import { isatty } from "node:tty";
@@ -6,7 +6,7 @@ import type { ZoneTextFile, ZoneTextFiles } from "../../dns/zone-text/read.ts";
 import { openRegularFile, UnsuitableFile } from "../../lib/files/bounded-file.ts";
 import { MAX_ZONE_FILE_OCTETS } from "../../zones/files/file-source.ts";
 
-/** The name that stands for standard input. */
+/** The name of standard input. */
 export const STANDARD_INPUT = "-";
 
 export const SHELL_FILES: ZoneTextFiles = {
@@ -19,7 +19,7 @@ export const SHELL_FILES: ZoneTextFiles = {
   },
 };
 
-/** As the server has it: what a zone file names must have an end. */
+/** As in the server, an included file must be finite. */
 async function includedText(path: string): Promise<ZoneTextFile> {
   const { file } = await openRegularFile(path, MAX_ZONE_FILE_OCTETS);
   return {
@@ -28,7 +28,7 @@ async function includedText(path: string): Promise<ZoneTextFile> {
   };
 }
 
-/** What the shell names may be a pipe: it is for people to end it. */
+/** The shell may name a pipe, which the user ends. */
 async function textAt(path: string): Promise<ZoneTextFile> {
   const handle = await open(path);
   const status = await handle.stat();
@@ -38,13 +38,13 @@ async function textAt(path: string): Promise<ZoneTextFile> {
     throw new UnsuitableFile(path, isEndless ? "is a device" : "is a folder");
   }
   return {
-    // Pipes have no places in them: each read goes on behind the one before.
+    // Pipes have no offsets: each read continues where the last one stopped.
     read: async (target) => (await handle.read(target, 0, target.length, null)).bytesRead,
     close: () => handle.close(),
   };
 }
 
-/** Standard input may be a file, a pipe, a socket or a terminal: a stream reads them all. */
+/** Standard input may be a file, a pipe, a socket or a terminal. A stream can read all of them. */
 class StreamText implements ZoneTextFile {
   readonly #chunks: AsyncIterator<Uint8Array>;
   #left: Uint8Array = new Uint8Array(0);

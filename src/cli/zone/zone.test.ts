@@ -31,7 +31,7 @@ async function run(files: Readonly<Record<string, string>>, ...words: readonly s
 const GOOD =
   "$TTL 60\n@ SOA ns h 7 1 1 1 1\n@ NS ns\nns A 192.0.2.1\nb.a TXT x\nWWW CNAME ns\n*.w A 192.0.2.9\nm MX 1 z.w\n";
 
-test("check says that a zone is in order", async () => {
+test("check reports a valid zone", async () => {
   assert.deepEqual(await run({ "db.example.org": GOOD }, "check", "db.example.org"), {
     code: 0,
     output: "zone example.org. serial 7, 7 records: OK\n",
@@ -63,7 +63,7 @@ for (const [title, text, output] of [
   [
     "a second SOA record",
     "$TTL 1\n@ SOA a. b. 1 1 1 1 1\n@ NS a.\n@ SOA a. b. 1 1 1 1 1\n@ SOA a. b. 2 1 1 1 1\n",
-    "DIR/z:5:1: a second SOA record of the zone: it takes the place of the first\nzone example.org. has errors\n",
+    "DIR/z:5:1: a second SOA record of the zone: it replaces the first\nzone example.org. has errors\n",
   ],
   [
     "data beside an alias",
@@ -78,7 +78,7 @@ for (const [title, text, output] of [
   [
     "DS records at the apex",
     "$TTL 1\n@ SOA a. b. 1 1 1 1 1\n@ NS a.\n@ DS 1 13 2 00\n",
-    "DIR/z: has DS records at its apex: they belong into the parent zone\nzone example.org. has errors\n",
+    "DIR/z: has DS records at its apex: they belong in the parent zone\nzone example.org. has errors\n",
   ],
 ] as const) {
   test(`check finds ${title}`, async () => {
@@ -86,7 +86,7 @@ for (const [title, text, output] of [
   });
 }
 
-test("check warns of what may be meant so", async () => {
+test("check warns of records that may be intended", async () => {
   const text =
     "$TTL 1\n@ SOA a. b. 1 1 1 1 1\n@ NS a.\nm MX 1 no\nx.test. A 192.0.2.1\nsub NS ns.sub\ns SRV 1 1 1 h.sub\n";
   assert.deepEqual(await run({ z: text }, "check", "z", "example.org"), {
@@ -101,11 +101,11 @@ test("check warns of what may be meant so", async () => {
 
 const HEAD = "$TTL 1\n@ SOA a. b. 1 1 1 1 1\n@ NS ns\nns A 192.0.2.1\n";
 const HEAD_LINES = 4;
-/** Debian has it in package bind9-utils. */
+/** Debian has it in the package bind9-utils. */
 const CHECKZONE = "named-checkzone";
 const skip = spawnSync(CHECKZONE, ["-v"]).error === undefined ? false : `not installed: ${CHECKZONE}`;
 
-/** Ends of a zone file: with which code `check` ends, and what it tells. */
+/** Ends of a zone file, with the exit code of `check` and its messages. */
 const ENDS: readonly (readonly [title: string, text: string, code: number, told: readonly string[]])[] = [
   [
     "a delegation to a name that is not there",
@@ -179,7 +179,7 @@ const ENDS: readonly (readonly [title: string, text: string, code: number, told:
   ],
 ];
 
-suite("check tells of the zone and ends", () => {
+suite("check reports the zone and exits", () => {
   for (const [title, text, code, told] of ENDS) {
     test(`with ${code} for ${title}`, async () => {
       const ran = await run({ z: `${HEAD}${text}\n` }, "check", "z", "example.org");
@@ -194,14 +194,14 @@ suite("check tells of the zone and ends", () => {
   }
 });
 
-suite("named-checkzone ends alike", { skip }, () => {
+suite("named-checkzone exits with the same code", { skip }, () => {
   for (const [title, text, code] of ENDS) {
     test(`with ${code} for ${title}`, () => {
       const folder = mkdtempSync(join(tmpdir(), "portolan-zone-"));
       try {
         const file = join(folder, "z");
         writeFileSync(file, `${HEAD}${text}\n`);
-        // "local" keeps it from asking the resolver of the machine.
+        // "local" stops it from using the machine's resolver.
         assert.equal(spawnSync(CHECKZONE, ["-i", "local", "example.org", file]).status, code);
       } finally {
         rmSync(folder, { recursive: true, force: true });
@@ -236,7 +236,7 @@ async function streams(
   }
 }
 
-test("print and diff write faults and warnings to standard error, and nothing but the zone to standard output", async () => {
+test("print and diff write faults and warnings to standard error, and only the zone to standard output", async () => {
   const bad = `${HEAD}x A y\n`;
   const strange = `${HEAD}x.test. A 192.0.2.2\ny 4294967295 A 192.0.2.3\n`;
   assert.deepEqual(await streams({ bad }, "print", "bad", "example.org"), {
@@ -287,7 +287,7 @@ test("zones come from standard input and from pipes", async () => {
     ...words: readonly string[]
   ): Promise<{ readonly code: unknown; readonly output: string }> => {
     const [node = "", ...args] = portolanWords(...words);
-    // A pipe, as shells make them: Node itself gives its children sockets.
+    // Needs a real pipe, as shells make them: Node gives its children sockets.
     const script = 'printf %s "$ZONE" | "$@" 2>&1';
     const child = spawn("sh", ["-c", script, "sh", node, ...args], { env: { ...process.env, ZONE: GOOD } });
     const output: string[] = [];
@@ -305,12 +305,12 @@ test("zones come from standard input and from pipes", async () => {
   assert.match(usage.output, /^Usage: portolan zone check FILE/);
 });
 
-test("a byte order mark is no part of the zone", async () => {
+test("a byte order mark is not part of the zone", async () => {
   assert.equal((await run({ z: `\ufeff${GOOD}` }, "check", "z", "example.org")).code, 0);
   assert.equal((await run({ z: GOOD.replace("@ NS", "\ufeff@ NS") }, "check", "z", "example.org")).code, 1);
 });
 
-test("print gives the records in canonical order", async () => {
+test("print writes the records in canonical order", async () => {
   const { code, output } = await run({ "example.org.zone": GOOD }, "print", "example.org.zone");
   assert.equal(code, 0);
   assert.deepEqual(
@@ -335,7 +335,7 @@ test("print gives the records in canonical order", async () => {
   );
 });
 
-test("diff says what went and what came, and with its exit code whether anything did", async () => {
+test("diff shows removed and added records, and its exit code says whether there are any", async () => {
   const other = GOOD.replace(" 7 ", " 8 ").replace("b.a TXT x", "b.a TXT y");
   assert.deepEqual(await run({ "db.example.org": GOOD, b: GOOD }, "diff", "db.example.org", "b"), {
     code: 0,
@@ -358,12 +358,12 @@ for (const words of [
   ["check", "./none", "example.org"],
   ["check", "./none", "a..b"],
 ]) {
-  test(`cannot do: ${words.join(" ")}`, async () => {
+  test(`is refused: ${words.join(" ")}`, async () => {
     assert.equal((await run({}, ...words)).code, 2);
   });
 }
 
-/** The program, ended where it does not end by itself. */
+/** Runs the program, and kills it if it does not end by itself. */
 async function bounded(...words: readonly string[]): Promise<Ran> {
   const [command = "", ...args] = portolanWords(...words);
   const child = spawn(command, args, { stdio: ["ignore", "pipe", "pipe"], timeout: 30_000 });
@@ -374,7 +374,7 @@ async function bounded(...words: readonly string[]): Promise<Ran> {
 }
 
 for (const words of [["check"], ["print"]] as const)
-  test(`${words[0]} reads nothing without an end that a zone includes, as the server does not`, async () => {
+  test(`${words[0]} refuses endless included files, as the server does`, async () => {
     const folder = mkdtempSync(join(tmpdir(), "portolan-zone-"));
     try {
       execFileSync("mkfifo", [join(folder, "pipe")]);
@@ -394,7 +394,7 @@ for (const words of [["check"], ["print"]] as const)
     }
   });
 
-test("a device without an end is no zone either", async () => {
+test("an endless device is refused, too", async () => {
   const { code, output } = await bounded("zone", "check", "/dev/zero", "example.org");
   assert.match(output, /\/dev\/zero is a device/);
   assert.notEqual(code, 0);

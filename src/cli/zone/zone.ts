@@ -16,7 +16,7 @@ import { fitted } from "../terminal.ts";
 import { absolute, zoneApex } from "./zone-apex.ts";
 import { SHELL_FILES } from "./zone-text-files.ts";
 
-/** Those of named-checkzone, and of diff. */
+/** The codes of named-checkzone and diff. */
 const EXIT = { GOOD: 0, FAULTY: 1, CANNOT: 2 } as const;
 
 const USAGE = `Usage: portolan zone check FILE [ORIGIN]  finds all faults of a zone file
@@ -29,13 +29,13 @@ name such as @, the name of the file completes it: db.example.org, example.org.z
 ${exitCodesLine("zone")}
 `;
 
-/** How warnings begin that leave the exit code alone, as with named-checkzone. */
+/** Beginnings of warnings that do not change the exit code, as in named-checkzone. */
 const TOLERATED = ["ignored: the name does not lie in ", "a TTL above "] as const;
 
-/** Milliseconds of a turn: nobody waits but signals. */
+/** Milliseconds of an event-loop turn. Only signals wait for the loop. */
 const SHARE = 20;
 
-/** Where the command writes. */
+/** The output of the command. */
 export interface Output {
   /** Resolves when there is room for more. */
   print(text: string): Promise<void>;
@@ -45,7 +45,7 @@ export interface Output {
 const TERMINAL: Output = {
   async print(text) {
     const { promise, resolve } = Promise.withResolvers<void>();
-    // A reader that goes away is no fault: `Printing` hears of all others.
+    // A reader that goes away is not an error; `Printing` handles all others.
     if (!process.stdout.write(text, () => resolve())) await promise;
   },
   complain: (text) => void process.stderr.write(text),
@@ -77,7 +77,7 @@ async function check(output: Output, file: string, origin: string | undefined): 
   const read = await load(output, file, origin, (text) => output.print(text));
   if (typeof read === "number") return read;
   const apex = read.zone.apex.toString();
-  // A server goes on with what is strange; named-checkzone refuses it, but for these.
+  // A server accepts unusual records. named-checkzone refuses them, except for these.
   const strange = read.warnings.filter(({ reason }) => !TOLERATED.some((start) => reason.startsWith(start)));
   const problems = checkZone(read.zone);
   for (const warning of read.warnings) {
@@ -133,18 +133,18 @@ async function diff(
   return removed.length + added.length === 0 ? EXIT.GOOD : EXIT.FAULTY;
 }
 
-/** Records that were left out, and what else is not in the output as it is in the file. */
+/** Reports records that were left out, and other differences between file and output. */
 function complain(output: Output, warnings: readonly ZoneTextFault[]): void {
   for (const warning of warnings) output.complain(`${formatZoneTextFault(warning)}\n`);
 }
 
-/** Writes faults to standard error, where standard output is for the zone. */
+/** Writes faults to standard error, for commands whose standard output is the zone. */
 function complaints(output: Output): (text: string) => Promise<void> {
   return async (text) => output.complain(text);
 }
 
 /**
- * @param tell takes the faults of a file that is no zone
+ * @param tell receives the faults of an invalid zone file
  * @returns the exit code for such a file
  */
 async function load(

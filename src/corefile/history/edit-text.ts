@@ -1,4 +1,4 @@
-/** Changes in the text of a Corefile that leave all the rest of it as it is: layout, comments, spelling. */
+/** Edits the text of a Corefile and leaves the rest as it is: layout, comments, spelling. */
 import type { Span } from "../diagnostic.ts";
 import { lex } from "../tokens.ts";
 import type { Directive, ServerBlock } from "../tree.ts";
@@ -8,7 +8,7 @@ export class TextEditor {
   readonly #text: string;
   readonly #file: string;
   readonly #lineStarts: readonly number[];
-  /** By where they begin: a text that is imported several times is changed once. */
+  /** By start offset, so that a text that is imported several times is changed once. */
   readonly #edits = new Map<
     string,
     { readonly start: number; readonly end: number; readonly text: string }
@@ -22,12 +22,12 @@ export class TextEditor {
     this.#lineStarts = starts;
   }
 
-  /** Whether the words of a directive stand in this text, and not in an imported file. */
+  /** Whether the words of a directive are in this text, and not in an imported file. */
   has({ name }: Pick<Directive, "name">): boolean {
     return name.span.file === this.#file;
   }
 
-  /** Puts lines in the place of a directive; its comments stay, above them. */
+  /** Replaces a directive by lines; its comments stay, above them. */
   replace(directive: Directive, lines: readonly CorefileLine[]): void {
     const start = this.#offsetOf(directive.name.span);
     const end = this.#endOf(directive);
@@ -43,7 +43,7 @@ export class TextEditor {
       this.#add(start, end, kept.join(`\n${indent}`));
       return;
     }
-    // With the line that it was alone on, unless a comment follows.
+    // Removes the whole line, unless a comment follows.
     const rest = this.#text.slice(end, this.#lineEnd(end));
     const begin = start - indent.length;
     const isAlone = begin === this.#lineStartOf(start) && rest.trim() === "";
@@ -51,7 +51,7 @@ export class TextEditor {
     else this.#add(start, end + (rest.length - rest.trimStart().length), "");
   }
 
-  /** Puts lines behind the last one of a server block; what a snippet brought stands elsewhere, and is not the block's alone. */
+  /** Appends lines to a server block. Lines of a snippet are elsewhere and not the block's alone. */
   append(block: ServerBlock, lines: readonly CorefileLine[]): void {
     const last = block.directives.findLast((directive) => this.#standsIn(block, directive));
     if (last !== undefined) {
@@ -64,14 +64,14 @@ export class TextEditor {
     this.#add(at, at, lines.map((line) => `${textOf(line, "    ")}\n`).join(""));
   }
 
-  /** Puts lines behind a directive, as far in as it is. */
+  /** Inserts lines after a directive, with the same indentation. */
   insertBehind(directive: Directive, lines: readonly CorefileLine[]): void {
     const indent = this.#indentAt(this.#offsetOf(directive.name.span));
     const at = this.#lineEnd(this.#endOf(directive));
     this.#add(at, at, lines.map((line) => `\n${textOf(line, indent)}`).join(""));
   }
 
-  /** Puts a line into the block of a directive, which gets braces if it has none. */
+  /** Adds a line to the block of a directive, with braces if it has none. */
   addOption(directive: Directive, line: CorefileLine): void {
     const start = this.#offsetOf(directive.name.span);
     const indent = this.#indentAt(start);
@@ -99,7 +99,7 @@ export class TextEditor {
   }
 
   #add(start: number, end: number, text: string): void {
-    // What is put at one place is joined; what is replaced twice is the same.
+    // Insertions at one place are joined; a second replacement of the same text is identical.
     const key = start === end ? `${start}+` : `${start}`;
     const known = this.#edits.get(key);
     const isJoined = known !== undefined && start === end && !known.text.includes(text);

@@ -1,22 +1,22 @@
-/** Lines of a Corefile that are to be written, as words: they become part of a tree, or text. */
+/** Lines to be written into a Corefile, as words: they become part of a tree, or text. */
 import type { Token } from "../tokens.ts";
 import type { Directive } from "../tree.ts";
 
-/** A word of the Corefile as it stands there, or a new one. */
+/** An existing word of the Corefile, or a new one. */
 export type Word = Token | string;
 
 export interface CorefileLine {
   readonly words: readonly Word[];
-  /** The lines between the braces; without it there are no braces. */
+  /** The lines between the braces; `undefined` for no braces. */
   readonly block?: readonly CorefileLine[];
 }
 
-/** @param words of the line; `block` without lines stands for none */
+/** @param words of the line; a `block` without lines means no block */
 export function line(words: readonly Word[], block: readonly CorefileLine[] = []): CorefileLine {
   return block.length === 0 ? { words } : { words, block };
 }
 
-/** The line as a directive whose new words stand at `place`, for messages about them. */
+/** The line as a directive whose new words have the place `place` in messages. */
 export function directiveOf({ words, block }: CorefileLine, place: Token): Directive {
   const [name = place, ...args] = words.map(
     (word): Token =>
@@ -34,7 +34,7 @@ export function directiveOf({ words, block }: CorefileLine, place: Token): Direc
 
 const INDENT = "    ";
 
-/** The line as text, with everything in its block one level further in. No line break at the end. */
+/** The line as text, with its block indented one level further. No line break at the end. */
 export function textOf({ words, block }: CorefileLine, indent = ""): string {
   const text = indent + words.map(wordText).join(" ");
   if (block === undefined) return text;

@@ -1,9 +1,9 @@
-/** A Corefile of an older CoreDNS as the tree of one that says the same today. */
+/** Turns the tree of an older CoreDNS's Corefile into an equivalent current one. */
 import type { Corefile, Directive, ServerBlock } from "../tree.ts";
 import { directiveOf } from "./line.ts";
 import type { OldWord } from "./old-words.ts";
 
-/** The tree with these words replaced. What is new in it stands, for messages, where the old word does. */
+/** Returns the tree with these words replaced. In messages, new words have the place of the old ones. */
 export function modernise(corefile: Corefile, words: readonly OldWord[]): Corefile {
   if (words.length === 0) return corefile;
   const byOld = new Map(words.map((word) => [word.old, word]));

@@ -1,6 +1,6 @@
 /**
- * What older versions of CoreDNS understood and today's does not: which words those are, since when, and what takes their place
- * (docs/spec/kube-dns.md#old-corefiles). One table serves the server, which starts such a Corefile, and `migrate`, which rewrites it.
+ * The words that older versions of CoreDNS accepted and the current one does not: since when, and their replacements
+ * (docs/spec/kube-dns.md#old-corefiles). The server uses this table to start such a Corefile, and `migrate` to rewrite it.
  */
 import type { Span } from "../diagnostic.ts";
 import type { Token } from "../tokens.ts";
@@ -8,35 +8,35 @@ import type { Corefile, Directive, ServerBlock } from "../tree.ts";
 import { type CorefileLine, line } from "./line.ts";
 import { type ReadFileText, todaysProxy } from "./proxy-line.ts";
 
-/** One old directive or option, and what to do about it. */
+/** One old directive or option, and its replacement. */
 export interface OldWord {
   readonly plugin: string;
-  /** Undefined where the directive as a whole is meant. */
+  /** `undefined` for a whole directive. */
   readonly option: string | undefined;
-  /** The version that first warned of it, took it without effect, and refused it. */
+  /** The versions that first warned about it, ignored it, and refused it. */
   readonly deprecated?: string;
   readonly ignored?: string;
   readonly removed?: string;
   readonly replacedBy?: string;
   readonly block: ServerBlock;
-  /** The directive that it stands in, or is. */
+  /** The directive that contains it, or the directive itself. */
   readonly directive: Directive;
-  /** What goes: {@link directive}, or a line of its block. */
+  /** The part to remove: {@link directive}, or a line of its block. */
   readonly old: Directive;
-  /** What takes its place; empty where nothing does. */
+  /** The replacement; empty if nothing replaces it. */
   readonly lines: readonly CorefileLine[];
-  /** Lines for the server block that it stands in. */
+  /** Lines to add to the surrounding server block. */
   readonly beside: readonly CorefileLine[];
-  /** What cannot be carried over. */
+  /** The parts that cannot be converted. */
   readonly losses: readonly string[];
-  /** What to write today. */
+  /** The current form, as a sentence. */
   readonly advice: string;
 }
 
-/** Directives that only exist here. */
+/** Old directives that only this table has. */
 export const OLD_DIRECTIVES: ReadonlySet<string> = new Set(["proxy", "startup", "shutdown"]);
 
-/** Options that lead CNAME targets to servers of their own: all of them are gone. */
+/** Options that resolved CNAME targets through servers of their own: all of them were removed. */
 const WITH_UPSTREAM: ReadonlySet<string> = new Set([
   "kubernetes",
   "file",
@@ -68,7 +68,7 @@ export function spanOf({ old }: OldWord): Span {
   return old.name.span;
 }
 
-/** The longest FROM won, whatever the order; of `forward` it is the first one that fits. */
+/** In `proxy` the longest FROM won, whatever the order. In `forward` the first match wins. */
 function proxies(block: ServerBlock, readFile: ReadFileText): OldWord[] {
   const found = block.directives.filter(({ name }) => name.text === "proxy");
   const own = found.map((directive) => ({
@@ -98,12 +98,12 @@ function proxies(block: ServerBlock, readFile: ReadFileText): OldWord[] {
           : [...leftByGrpc(place, overGrpc), withExceptions(place.line, place.directive, overGrpc)],
       beside: [],
       losses,
-      advice: `write '${words.map((word) => (typeof word === "string" ? word : word.text)).join(" ")}'${excepted === "" ? "" : ` with 'except ${excepted}' in its block, as it stands in front of 'grpc'`}`,
+      advice: `write '${words.map((word) => (typeof word === "string" ? word : word.text)).join(" ")}'${excepted === "" ? "" : ` with 'except ${excepted}' in its block, because it runs before 'grpc'`}`,
     };
   });
 }
 
-/** `forward` stands in front of `grpc` in the chain, so it leaves the longer zones of that alone. */
+/** `forward` runs before `grpc`, so it must exclude the longer zones of `grpc`. */
 function withExceptions(
   own: CorefileLine,
   directive: Directive,
@@ -114,7 +114,7 @@ function withExceptions(
   return line(own.words, [...(own.block ?? []), line(["except", ...exceptions])]);
 }
 
-/** Names that `grpc` leaves alone are for this `forward`, which leaves the zone around them to `grpc`. */
+/** Names that `grpc` excludes belong to this `forward`, which leaves the zone around them to `grpc`. */
 function leftByGrpc(
   {
     line: own,
@@ -147,7 +147,7 @@ function isWithin(zone: Token, outer: Token | undefined): boolean {
   return zoneLabels(outer?.text).every((label, index) => label === inner[index]);
 }
 
-/** The zones of other lines that lie below that of this one. */
+/** The zones of other lines below the zone of this one. */
 function zonesBelow({ args: [from] }: Directive, others: readonly Directive[]): Token[] {
   return others.flatMap(({ args: [zone] }) =>
     zone !== undefined && labelsOf(zone.text) > labelsOf(from?.text) && isWithin(zone, from) ? [zone] : [],
@@ -196,7 +196,7 @@ function oldOption(block: ServerBlock, directive: Directive, old: Directive): Ol
     const losses =
       old.args.length > 0
         ? [
-            `targets of CNAME records are looked up through this server, and no more through ${old.args.map(({ text }) => text).join(" ")}`,
+            `targets of CNAME records are looked up through this server, and no longer through ${old.args.map(({ text }) => text).join(" ")}`,
           ]
         : [];
     const advice = "delete it, external names are always resolved through this server";
@@ -218,7 +218,7 @@ function oldOption(block: ServerBlock, directive: Directive, old: Directive): Ol
     ];
   if (option === "transfer" && WITH_TRANSFER.has(plugin) && old.args[0]?.text === "to") {
     const zones = transferredZones(block, directive);
-    // One directive for all lines: of several for a zone only one counts.
+    // One directive for all lines: of several directives for a zone only one counts.
     const all = (directive.block ?? []).filter(
       ({ name, args: [to] }) => name.text === option && to?.text === "to",
     );
@@ -243,7 +243,7 @@ function oldOption(block: ServerBlock, directive: Directive, old: Directive): Ol
   return [];
 }
 
-/** The zones that the plugin serves; without any those of the server block. Reverse zones of `kubernetes` were never handed out. */
+/** The zones that the plugin serves, or else those of the server block. Reverse zones of `kubernetes` were never transferred. */
 function transferredZones(block: ServerBlock, { name, args }: Directive) {
   const own = name.text === "file" || name.text === "auto" ? args.slice(1) : args;
   if (name.text === "auto") return own;

@@ -1,21 +1,21 @@
-/** The `proxy` of CoreDNS before 1.5.0 as what one writes today (docs/spec/kube-dns.md#old-corefiles). */
+/** Converts the `proxy` of CoreDNS before 1.5.0 (docs/spec/kube-dns.md#old-corefiles). */
 import type { Token } from "../tokens.ts";
 import type { Directive } from "../tree.ts";
 import { type CorefileLine, line, type Word } from "./line.ts";
 
 export interface TodaysLine {
   readonly line: CorefileLine;
-  /** What of the old words has no counterpart, and why that does no harm or some. */
+  /** The old words without a counterpart, with the consequences. */
   readonly losses: readonly string[];
 }
 
-/** The text of a file; `undefined` for one that cannot be read. */
+/** Returns the text of a file; `undefined` if it cannot be read. */
 export type ReadFileText = (path: string) => string | undefined;
 
-/** Google's resolvers, which `https_google` asked unless told otherwise. */
+/** Google's resolvers, the default of `https_google`. */
 const GOOGLE = ["8.8.8.8", "8.8.4.4"];
 
-/** `forward`, or `grpc` where the upstreams speak that. */
+/** `forward`, or `grpc` for gRPC upstreams. */
 export function todaysProxy(proxy: Directive, readFile: ReadFileText): TodaysLine {
   const losses: string[] = [];
   const options: CorefileLine[] = [];
@@ -40,13 +40,13 @@ export function todaysProxy(proxy: Directive, readFile: ReadFileText): TodaysLin
         losses.push("'fail_timeout' has no counterpart: an upstream that failed is probed until it answers");
         break;
       case "spray":
-        losses.push("'spray' is what 'forward' does anyway while all upstreams are down");
+        losses.push("'spray' is the default of 'forward' while all upstreams are down");
         break;
       case "protocol":
         protocol = option;
         break;
       default:
-        // It is for the new plugin to say that there is no such option.
+        // The new plugin will report unknown options.
         options.push(line([name, ...args]));
     }
   }
@@ -72,7 +72,7 @@ function policy({ args }: Directive, losses: string[]): CorefileLine[] {
   }
 }
 
-/** Probes were HTTP requests; today they are DNS queries, and need no path. */
+/** Probes were HTTP requests. Now they are DNS queries and need no path. */
 function healthCheck({ args }: Directive, losses: string[]): CorefileLine[] {
   const [, interval] = args;
   losses.push(
@@ -96,7 +96,7 @@ function grpc(
   });
   const [first, second, ...more] = tls;
   if (first?.text === "insecure") return { line: line(["grpc", ...words], known), losses };
-  // The manual had the key in front of the certificate, the program behind it.
+  // The manual had the key before the certificate, the program after it.
   const isKeyFirst = second !== undefined && /PRIVATE KEY/.test(readFile(first?.text ?? "") ?? "");
   const files = isKeyFirst && first !== undefined ? [second, first, ...more] : tls;
   return { line: line(["grpc", ...words], [...known, line(["tls", ...files])]), losses };
@@ -108,7 +108,9 @@ function google(
   words: readonly Token[],
   losses: string[],
 ): TodaysLine {
-  losses.push("'https_google' spoke an API of its own, which is gone: the same resolvers are asked over TLS");
+  losses.push(
+    "'https_google' used an API of its own that no longer exists: the same resolvers are queried over TLS",
+  );
   const addresses = words[0]?.text === "bootstrap" ? words.slice(1).map(({ text }) => text) : GOOGLE;
   const upstreams = addresses.map((address) => `tls://${address.replace(/:\d+$/, "")}`);
   return {

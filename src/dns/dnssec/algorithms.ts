@@ -1,13 +1,13 @@
-/** Algorithms that sign (RFC 8624 section 3.1), as `node:crypto` knows them. */
+/** Signing algorithms (RFC 8624 section 3.1), as `node:crypto` names them. */
 
 export interface SigningAlgorithm {
   /** Its number in DNSKEY and RRSIG. */
   readonly number: number;
   readonly name: string;
-  /** `undefined` where the algorithm hashes by itself. */
+  /** `undefined` if the algorithm includes its hash. */
   readonly hash: string | undefined;
   readonly keyType: "rsa" | "ec" | "okp";
-  /** The curve, as a JSON Web Key names it. */
+  /** The curve's name in a JSON Web Key. */
   readonly curve: string | undefined;
 }
 

@@ -1,4 +1,4 @@
-/** A key that signs zones, out of the two files that `dnssec-keygen` writes: `K<name>+<algorithm>+<tag>.key` and `.private`. */
+/** A zone signing key from the two files of `dnssec-keygen`: `K<name>+<algorithm>+<tag>.key` and `.private`. */
 
 import type { JsonWebKey, KeyObject } from "node:crypto";
 import { nodeCrypto } from "../../lib/files/node-modules.ts";
@@ -17,13 +17,13 @@ export interface KeyPair {
   readonly tag: number;
   readonly algorithm: SigningAlgorithm;
   readonly privateKey: KeyObject;
-  /** Has the bit SEP: a KSK, or a key for everything. */
+  /** Whether the SEP bit is set: a KSK, or a combined key. */
   readonly isEntryPoint: boolean;
   /** Octets of a signature. */
   readonly signatureOctets: number;
 }
 
-/** What is wrong with a key, and in which of its two files. */
+/** A fault of a key, and in which of its two files. */
 export class KeyPairError extends Error {
   override readonly name = "KeyPairError";
   readonly file: "key" | "private";
@@ -39,7 +39,7 @@ const ENTRY_POINT = 0x0001;
 
 /**
  * @param publicText the file `.key`: comments and a DNSKEY record
- * @param privateText the file `.private`: lines of a field and its value
+ * @param privateText the file `.private`: lines with a field and its value
  * @throws KeyPairError
  */
 export function readKeyPair(publicText: string, privateText: string): KeyPair {
@@ -49,7 +49,7 @@ export function readKeyPair(publicText: string, privateText: string): KeyPair {
   if (algorithm === undefined)
     throw new KeyPairError(
       "key",
-      `algorithm ${data.algorithm} cannot sign here: use one of ${SIGNING_ALGORITHM_NAMES.join(", ")}`,
+      `algorithm ${data.algorithm} is not supported for signing: use one of ${SIGNING_ALGORITHM_NAMES.join(", ")}`,
     );
   if ((data.flags & ZONE_KEY) === 0)
     throw new KeyPairError("key", `flags ${data.flags} are not those of a zone's key`);
@@ -58,7 +58,7 @@ export function readKeyPair(publicText: string, privateText: string): KeyPair {
   if (number !== algorithm.number)
     throw new KeyPairError(
       "private",
-      `its algorithm is not ${algorithm.number} (${algorithm.name}), which the public key has`,
+      `its algorithm differs from the public key's, which is ${algorithm.number} (${algorithm.name})`,
     );
   const { privateKey, signatureOctets } = makeKey(algorithm, data.publicKey, fields);
   return {

@@ -7,7 +7,7 @@ import { RRSIG } from "../record-table.ts";
 import { canonicalData } from "../resource-record.ts";
 import type { KeyPair } from "./key-pair.ts";
 
-/** Times are seconds since the epoch; all else is what the RRSIG record says. */
+/** Fields of the RRSIG record. Times are seconds since the epoch. */
 export interface SignatureFacts {
   readonly signer: Name;
   readonly originalTtl: number;
@@ -18,7 +18,7 @@ export interface SignatureFacts {
 export type SignatureData = DataOf<typeof RRSIG>;
 
 /**
- * The records as they are signed: in canonical form and order, each once, with this TTL.
+ * The records in the form to sign: canonical form and order, without duplicates, with this TTL.
  * @param rrset records of one owner, class and type; at least one
  */
 export function canonicalRrset(rrset: readonly ResourceRecord[], originalTtl: number): Uint8Array {
@@ -46,7 +46,7 @@ export function canonicalRrset(rrset: readonly ResourceRecord[], originalTtl: nu
   return bytes;
 }
 
-/** The RRSIG record of an RRset, with a signature made before. */
+/** The RRSIG record of an RRset, with an existing signature. */
 export function signatureRecord(
   rrset: readonly ResourceRecord[],
   key: KeyPair,
@@ -76,9 +76,9 @@ function signatureData(
 }
 
 /**
- * Has a signature made on a thread of libuv's pool.
- * @param records what {@link canonicalRrset} made of the RRset
- * @param done called in a later turn of the event loop, with the signature where there is no error
+ * Makes a signature on a thread of libuv's pool.
+ * @param records the result of {@link canonicalRrset}
+ * @param done called in a later turn of the event loop, with the signature or an error
  */
 export function beginSignature(
   rrset: readonly ResourceRecord[],
@@ -99,7 +99,7 @@ export function beginSignature(
   nodeCrypto().sign(hash, octets, { key: key.privateKey, dsaEncoding: "ieee-p1363" }, done);
 }
 
-/** As {@link beginSignature}, for who waits with a promise. */
+/** {@link beginSignature} with a promise. */
 export function signRrset(
   rrset: readonly ResourceRecord[],
   records: Uint8Array,

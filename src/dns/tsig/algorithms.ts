@@ -1,10 +1,10 @@
-/** The algorithms of TSIG (RFC 8945 section 6). MD5 is not among them, as in CoreDNS. */
+/** The algorithms of TSIG (RFC 8945 section 6), without MD5, as in CoreDNS. */
 import { Name } from "../name.ts";
 
 export interface TsigAlgorithm {
-  /** As it stands in the record. */
+  /** As in the record. */
   readonly name: Name;
-  /** What `node:crypto` calls the hash. */
+  /** The hash's name in `node:crypto`. */
   readonly hash: string;
   /** Of a whole MAC. */
   readonly octets: number;
@@ -22,7 +22,7 @@ export function tsigAlgorithm(name: Name): TsigAlgorithm | undefined {
   return ALGORITHMS.find((algorithm) => algorithm.name.equals(name));
 }
 
-/** What signs unless somebody says otherwise: the one that every implementation has to have. */
+/** The default, which every implementation must support. */
 export const DEFAULT_TSIG_ALGORITHM: TsigAlgorithm = {
   name: Name.parse("hmac-sha256."),
   hash: "sha256",

@@ -1,4 +1,4 @@
-/** The asking side of TSIG: signs a query and verifies the messages of its answer (RFC 8945 sections 5.1 and 5.3.1). */
+/** The client side of TSIG: signs a query and verifies the messages of its answer (RFC 8945 sections 5.1 and 5.3.1). */
 import { rcodeName } from "../numbers.ts";
 import { readU16, writeU16 } from "../octets.ts";
 import { RecordType } from "../type-names.ts";
@@ -18,15 +18,15 @@ import {
   withLength,
 } from "./signature.ts";
 
-/** Messages without a signature that may stand between two with one (RFC 8945 section 5.3.1). */
+/** Unsigned messages between two signed ones (RFC 8945 section 5.3.1). */
 const MOST_UNSIGNED = 99;
 
 const NOTHING = new Uint8Array(0);
 
-/** A reply that cannot be trusted. */
+/** A reply that is not authentic. */
 export class TsigError extends Error {
   override readonly name = "TsigError";
-  /** TSIG's own error in the reply, 0 where it has none. */
+  /** TSIG's own error in the reply, 0 if it has none. */
   readonly code: number;
 
   constructor(message: string, code = 0) {
@@ -35,7 +35,7 @@ export class TsigError extends Error {
   }
 }
 
-/** One exchange: a query, and the messages of the answer in the order in which they arrive. */
+/** One exchange: a query, and the messages of the answer in the order of arrival. */
 export class TsigExchange {
   readonly #key: TsigKey;
   readonly #now: () => number;
@@ -55,7 +55,7 @@ export class TsigExchange {
     this.#fudge = fudge;
   }
 
-  /** The query with its signature. It is to be sent under its own id. */
+  /** The signed query. It must be sent with its own id. */
   sign(query: Uint8Array): Uint8Array {
     const { name, algorithm, secret } = this.#key;
     const facts = {
@@ -74,7 +74,7 @@ export class TsigExchange {
     return bytes.subarray(0, appendSignature(bytes, query.length, { ...facts, mac }));
   }
 
-  /** Whether all messages up to now are covered by a signature. The last message of an answer has to have one. */
+  /** Whether all messages so far are covered by a signature. The last message of an answer must have one. */
   get isSettled(): boolean {
     return !this.#isFirst && this.#unsigned.length === 0;
   }
@@ -113,7 +113,7 @@ export class TsigExchange {
 
   #checkMac(plain: Uint8Array, signature: TsigSignature): void {
     const { algorithm, secret } = this.#key;
-    // Errors about key and signature come without a MAC, and cannot be believed beyond that something is wrong.
+    // Errors about key and signature come without a MAC, so they are not authentic: they only show that something is wrong.
     if (signature.mac.length === 0 && signature.error !== 0)
       throw new TsigError(`the server refused the signature: ${errorName(signature.error)}`, signature.error);
     if (!signature.algorithm.equals(algorithm.name))
@@ -145,7 +145,7 @@ function signatureIn(message: Uint8Array, offset: number): TsigSignature {
   return signature;
 }
 
-/** Where the TSIG record begins, if it is the last of the message. */
+/** Offset of the TSIG record, if it is the last of the message. */
 function signatureOffset(message: Uint8Array): number | undefined {
   const reader = new WireReader(message, 12, message.length);
   try {

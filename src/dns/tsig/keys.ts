@@ -6,18 +6,18 @@ export interface TsigKey {
   /** In lower case. */
   readonly name: Name;
   readonly secret: Uint8Array;
-  /** What signs with it where there is no query to follow. Whoever asks may use any other. */
+  /** The algorithm for signing without a query to follow. A client may use any other. */
   readonly algorithm: TsigAlgorithm;
-  /** Octets that a MAC must have at least; the algorithm's own number unless given (RFC 8945 section 5.2.2.1). */
+  /** Minimum octets of a MAC; default: the algorithm's own number (RFC 8945 section 5.2.2.1). */
   readonly leastMacOctets?: number | undefined;
 }
 
-/** Where keys are looked up. */
+/** Looks up keys. */
 export interface TsigKeySource {
   get(name: Name): TsigKey | undefined;
 }
 
-/** Keys by name, without regard to case (RFC 8945 section 4.2). */
+/** Keys by name, ignoring case (RFC 8945 section 4.2). */
 export class TsigKeyRing implements TsigKeySource {
   readonly #keys = new Map<string, TsigKey>();
 
@@ -25,7 +25,7 @@ export class TsigKeyRing implements TsigKeySource {
     return this.#keys.size;
   }
 
-  /** @returns false where there is another secret under this name, which stays */
+  /** @returns false if this name already has another secret, which stays */
   add(key: TsigKey): boolean {
     const text = key.name.toLowerCase().toString();
     const known = this.#keys.get(text);

@@ -1,4 +1,4 @@
-/** The TSIG record of a message, and the MAC in it (RFC 8945 sections 4.2 and 4.3). */
+/** The TSIG record of a message, and its MAC (RFC 8945 sections 4.2 and 4.3). */
 import { nodeCrypto } from "../../lib/files/node-modules.ts";
 import type { Name } from "../name.ts";
 import { RecordClass } from "../numbers.ts";
@@ -8,7 +8,7 @@ import { WireError, WireReader } from "../wire-reader.ts";
 import { WireWriter } from "../wire-writer.ts";
 import type { TsigAlgorithm } from "./algorithms.ts";
 
-/** The fields of a record, read without judging them. */
+/** The fields of a record, not verified. */
 export interface TsigSignature {
   /** Name of the key, in the sender's spelling. */
   readonly key: Name;
@@ -27,9 +27,9 @@ export interface TsigSignature {
 export const TSIG_FUDGE = 300;
 
 /**
- * @param offset where the record's owner begins
- * @returns `undefined` for a record with another class or TTL than TSIG has
- * @throws WireError for one that does not parse
+ * @param offset start of the record's owner
+ * @returns `undefined` for a record with another class or TTL than TSIG requires
+ * @throws WireError for a malformed record
  */
 export function readSignature(bytes: Uint8Array, offset: number, length: number): TsigSignature | undefined {
   const reader = new WireReader(bytes, offset, length);
@@ -51,13 +51,13 @@ export function readSignature(bytes: Uint8Array, offset: number, length: number)
   return { key, algorithm, timeSigned, fudge, mac, originalId, error, otherData };
 }
 
-/** Octets that the record takes, its owner not compressed. */
+/** Octets of the record, its owner not compressed. */
 export function signatureLength(key: Name, algorithm: Name, macOctets: number, otherOctets: number): number {
   return key.wire.length + 10 + algorithm.wire.length + 16 + macOctets + otherOctets;
 }
 
 /**
- * Puts the record behind a message and counts it in the header.
+ * Appends the record to a message and counts it in the header.
  * @returns the new length
  */
 export function appendSignature(bytes: Uint8Array, length: number, signature: TsigSignature): number {
@@ -112,12 +112,12 @@ export function signedVariables(signature: Omit<TsigSignature, "mac" | "original
   return writer.finish();
 }
 
-/** What of these is signed with the second message of an answer and those behind it (RFC 8945 section 5.3.1). */
+/** The part of the variables that is signed with the second and later messages of an answer (RFC 8945 section 5.3.1). */
 export function signedTimers({ timeSigned, fudge }: { timeSigned: number; fudge: number }): Uint8Array {
   return u48AndU16(timeSigned, fudge);
 }
 
-/** An earlier MAC as it enters the next one: with its length in front (RFC 8945 section 4.3.1). */
+/** An earlier MAC as input of the next one: with its length before it (RFC 8945 section 4.3.1). */
 export function withLength(mac: Uint8Array): Uint8Array {
   const octets = new Uint8Array(2 + mac.length);
   writeU16(octets, 0, mac.length);
@@ -125,7 +125,7 @@ export function withLength(mac: Uint8Array): Uint8Array {
   return octets;
 }
 
-/** Other data of a reply that says BADTIME: the server's time (RFC 8945 section 5.2.3). */
+/** Other data of a BADTIME reply: the server's time (RFC 8945 section 5.2.3). */
 export function timeAsData(seconds: number): Uint8Array {
   return u48AndU16(seconds, 0).subarray(0, 6);
 }
@@ -140,7 +140,7 @@ export function macOf(
   return mac.digest();
 }
 
-/** Takes the same time whatever the octets are. The received MAC may be shorter. */
+/** Constant-time comparison. The received MAC may be shorter. */
 export function isMac(received: Uint8Array, whole: Uint8Array): boolean {
   if (received.length > whole.length) return false;
   return nodeCrypto().timingSafeEqual(received, whole.subarray(0, received.length));

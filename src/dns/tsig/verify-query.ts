@@ -1,4 +1,4 @@
-/** What a server makes of a signed query (RFC 8945 section 5.2), and how it signs what it says to it (section 5.3). */
+/** The server side of TSIG: verifies a signed query (RFC 8945 section 5.2), and signs the replies to it (section 5.3). */
 import type { Name } from "../name.ts";
 import { Rcode } from "../numbers.ts";
 import { readU16 } from "../octets.ts";
@@ -20,20 +20,20 @@ import {
   withLength,
 } from "./signature.ts";
 
-/** MACs shorter than this are no MACs (RFC 8945 section 5.2.2.1). */
+/** Shorter MACs are malformed (RFC 8945 section 5.2.2.1). */
 const LEAST_MAC_OCTETS = 10;
 
 const NOTHING = new Uint8Array(0);
 
 export type QueryVerdict =
-  /** The record or its MAC has no valid form: FORMERR without TSIG. */
+  /** The record or its MAC is malformed: FORMERR without TSIG. */
   | { readonly kind: "malformed" }
   /** NOTAUTH, with the error in TSIG. */
   | { readonly kind: "refused"; readonly error: number; readonly signer: ReplySigner }
   | { readonly kind: "verified"; readonly key: TsigKey; readonly signer: ReplySigner };
 
 /**
- * @param offset where the owner of the TSIG record begins
+ * @param offset start of the TSIG record's owner
  * @param now wall time in seconds
  */
 export function verifyQuery(
@@ -48,7 +48,7 @@ export function verifyQuery(
   const key = keys.get(signature.key);
   if (key === undefined) return refusedWithoutMac(signature, Rcode.BADKEY);
   const algorithm = tsigAlgorithm(signature.algorithm);
-  // CoreDNS says so of an algorithm that it does not know; RFC 8945 section 5.2.1 would have BADKEY.
+  // CoreDNS's error for an unknown algorithm; RFC 8945 section 5.2.1 requires BADKEY.
   if (algorithm === undefined) return refusedWithoutMac(signature, BADSIG);
   const { mac } = signature;
   if (mac.length > algorithm.octets) return { kind: "malformed" };
@@ -69,7 +69,7 @@ export function verifyQuery(
   return { kind: "verified", key, signer };
 }
 
-/** In TSIG the number means this, and not BADVERS. */
+/** In TSIG the number means BADSIG, and not BADVERS. */
 export const BADSIG = 16;
 
 function signatureOf(bytes: Uint8Array, offset: number, length: number): TsigSignature | undefined {
@@ -100,15 +100,15 @@ export class ReplySigner {
   readonly #keyName: Name;
   readonly #algorithmName: Name;
   readonly #secret: Secret | undefined;
-  /** The MAC before: the query's, then that of the message before. */
+  /** The previous MAC: the query's, then that of the previous message. */
   #previous: Uint8Array;
   #isFirst = true;
   #error: number = Rcode.NOERROR;
-  /** In place of now. */
+  /** Overrides the current time. */
   #time: number | undefined;
   #otherData: Uint8Array = NOTHING;
 
-  /** @param secret `undefined` for a reply that says why it cannot be signed (RFC 8945 section 5.3.2) */
+  /** @param secret `undefined` for an unsigned error reply (RFC 8945 section 5.3.2) */
   constructor(query: TsigSignature, secret: Secret | undefined) {
     this.#keyName = query.key;
     this.#algorithmName = query.algorithm;

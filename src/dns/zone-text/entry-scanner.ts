@@ -1,10 +1,10 @@
 /**
- * Entries of zone text (RFC 1035 section 5.1) as tokens: an entry is a line, or several that parentheses join. Tokens are places in the
- * octets and not strings: most of them are never made into text.
+ * Splits zone text (RFC 1035 section 5.1) into entries and tokens: an entry is a line, or several lines joined by parentheses.
+ * Tokens are ranges of octets and not strings, since most of them never become text.
  */
 import { octetAt } from "../octets.ts";
 
-/** What {@link EntryScanner.next} found. */
+/** Result of {@link EntryScanner.next}. */
 export const Scan = { ENTRY: 0, END: 1, MORE: 2, FAULT: 3 } as const;
 export type ScanResult = (typeof Scan)[keyof typeof Scan];
 
@@ -17,7 +17,7 @@ const CLOSE = 5;
 const QUOTE = 6;
 const BACKSLASH = 7;
 
-/** What each octet is outside of quotes. */
+/** The kind of each octet outside of quotes. */
 const KINDS = new Uint8Array(256);
 for (const space of "\t\v\f\r ") KINDS[space.charCodeAt(0)] = SPACE;
 KINDS[0x0a] = NEWLINE;
@@ -27,25 +27,25 @@ KINDS[0x29] = CLOSE;
 KINDS[0x22] = QUOTE;
 KINDS[0x5c] = BACKSLASH;
 
-/** Quoted text may hold what ends a word outside. */
+/** Quoted text may contain octets that end a word outside. */
 export const QUOTED = 1;
-/** Nothing stands between this token and the one before: `key="value"` is two tokens. */
+/** Nothing separates this token from the previous one: `key="value"` is two tokens. */
 export const ADJACENT = 2;
 
-/** More octets than quoted text can have: RDATA has 65,535, each written with four characters at the most. */
+/** More octets than quoted text can have: RDATA has 65,535, each written with at most four characters. */
 const MAX_QUOTED_OCTETS = 262_144;
 
-/** More tokens than RDATA of 65,535 octets can have, one an octet. */
+/** More tokens than RDATA of 65,535 octets can have, one per octet. */
 const MAX_TOKENS = 100_000;
 
 export class EntryScanner {
   bytes: Uint8Array = new Uint8Array(0);
-  /** The next octet to be read, and the end of those at hand. */
+  /** The next octet to read, and the end of the available ones. */
   at = 0;
   limit = 0;
-  /** Nothing comes behind `limit`. */
+  /** No more octets follow `limit`. */
   final = true;
-  /** The line of `at`, and where it begins: below 0 when its first octets are gone. */
+  /** The line of `at`, and its start: negative once its first octets are gone. */
   line = 1;
   lineStart = 0;
 
@@ -56,23 +56,23 @@ export class EntryScanner {
   lines: Int32Array = new Int32Array(64);
   columns: Int32Array = new Int32Array(64);
   flags: Uint8Array = new Uint8Array(64);
-  /** The entry begins with a space: it has the owner of the one before. */
+  /** The entry begins with a space: it has the owner of the previous entry. */
   indented = false;
-  /** The first quoted text of the entry that goes on in another line: where it opens, and in which line it ends. 0 where there is none. */
+  /** The first quoted text of the entry that spans several lines: its start, and the line of its end. 0 if no text does. */
   brokenLine = 0;
   brokenColumn = 0;
   brokenEnd = 0;
-  /** Line ends in the quoted text that was read last, and what stands behind the last of them. */
+  /** Line ends in the last quoted text, and the offset after the last of them. */
   #quotedLines = 0;
   #quotedLineStart = 0;
-  /** Where the entry begins, for who needs its octets as they are. */
+  /** Start of the entry, for callers that need its octets. */
   entryStart = 0;
 
   faultLine = 0;
   faultColumn = 0;
   faultReason = "";
 
-  /** Finds the next entry that has tokens. With MORE nothing is consumed: ask again when there are more octets. */
+  /** Finds the next entry with tokens. With MORE nothing is consumed: call again when there are more octets. */
   next(): ScanResult {
     const { bytes, limit } = this;
     let { at, line, lineStart } = this;
@@ -163,7 +163,7 @@ export class EntryScanner {
     return this.final ? limit : CUT_OFF;
   }
 
-  /** Any octet may stand between quotes (RFC 1035 section 5.1), the end of a line too. */
+  /** Any octet may occur between quotes (RFC 1035 section 5.1), including line ends. */
   #quotedEnd(start: number): number {
     const { bytes, limit } = this;
     let at = start;
@@ -182,8 +182,8 @@ export class EntryScanner {
   }
 
   /**
-   * Where a closing quote was forgotten, the next quote is meant to open another text, whose first octet stands right behind it. To take that
-   * for the end would make text of the lines between.
+   * If a closing quote is missing, the next quote opens another text, whose first octet directly follows it. Taking it for the
+   * closing quote would turn the lines between into text.
    */
   #brokenTextEnd(at: number): number {
     if (at + 1 >= this.limit) return this.final ? at : CUT_OFF;
@@ -229,7 +229,7 @@ export class EntryScanner {
     this.lineStart = lineStart;
   }
 
-  /** A fault costs the rest of its line; reading goes on behind it. */
+  /** A fault skips the rest of its line; reading continues after it. */
   #skipLine(from: number, line: number, lineStart: number, faultAt: number, reason: string): ScanResult {
     let at = from;
     while (at < this.limit && octetAt(this.bytes, at) !== 0x0a) at++;

@@ -1,24 +1,27 @@
-/** What is wrong in zone text, and where. */
+/** A fault in zone text, and its place. */
 
 export interface ZoneTextFault {
-  /** As named by who asked for the text, or by `$INCLUDE`. */
+  /** As named by the caller, or by `$INCLUDE`. */
   readonly file: string;
   /** Counted from 1. */
   readonly line: number;
   /** Octets of the line, counted from 1. */
   readonly column: number;
   readonly reason: string;
-  /** A warning leaves the zone fit to be served. */
+  /** With warnings only, the zone can be served. */
   readonly severity: "error" | "warning";
 }
 
-/** `db.example:3:7: not an IPv4 address: "x"`: the form that editors and compilers know. */
+/** `db.example:3:7: not an IPv4 address: "x"`: the form of compilers, which editors recognize. */
 export function formatZoneTextFault({ file, line, column, reason, severity }: ZoneTextFault): string {
   const place = line === 0 ? file : `${file}:${line}:${column}`;
   return `${place}: ${severity === "warning" ? "warning: " : ""}${reason}`;
 }
 
-/** Faults of one reading. What comes after the first hundred is only counted: a file of another kind is all faults. An error takes the place of a warning. */
+/**
+ * The faults of one file. After the first hundred they are only counted: a file of another kind has nothing but faults. An error
+ * replaces a warning.
+ */
 export class ZoneTextFaults {
   readonly #kept: ZoneTextFault[] = [];
   #errors = 0;

@@ -1,6 +1,6 @@
 /**
- * `$GENERATE START-STOP[/STEP] LHS [TTL] [CLASS] TYPE RHS`, as BIND has it: a line for each number, in which `$` stands for the number and
- * `${OFFSET[,WIDTH[,BASE]]}` for another form of it. `\$` is a dollar sign.
+ * `$GENERATE START-STOP[/STEP] LHS [TTL] [CLASS] TYPE RHS`, as in BIND: a line for each number, in which `$` is replaced by the
+ * number and `${OFFSET[,WIDTH[,BASE]]}` by another form of it. `\$` is a dollar sign.
  */
 import { RecordType } from "../type-names.ts";
 import { type EntryScanner, QUOTED } from "./entry-scanner.ts";
@@ -12,27 +12,27 @@ export interface GenerateRange {
   readonly step: number;
 }
 
-/** More lines than that are a slip of the pen: CoreDNS stops at the same number. */
+/** More lines are a mistake: CoreDNS has the same limit. */
 const MAX_LINES = 65_536;
 /** Characters of a line. BIND allows 2,048. */
 const MAX_LINE = 16_384;
-/** Octets of lines that are made at one time. */
+/** Octets of lines generated at a time. */
 const CHUNK_OCTETS = 16_384;
-/** An entry that goes on for longer than that has a parenthesis that is never closed. */
+/** A longer entry has an unclosed parenthesis. */
 const MAX_ENTRY_OCTETS = 1024 * 1024;
 
-/** @returns what is wrong with it, for text that is no range */
+/** @returns the error, for an invalid range */
 export function parseRange(text: string): GenerateRange | string {
   const [, first, last, every] = /^(\d{1,10})-(\d{1,10})(?:\/\+?(\d{1,10}))?$/.exec(text) ?? [];
   if (first === undefined || last === undefined) return `not a range such as 1-10 or 1-10/2: "${text}"`;
   const [start, stop, step] = [Number(first), Number(last), Number(every ?? 1)];
   if (start > stop) return `a range must not end before it begins: "${text}"`;
-  if (step === 0) return `the step of a range must be 1 at least: "${text}"`;
+  if (step === 0) return `the step of a range must be at least 1: "${text}"`;
   if ((stop - start) / step >= MAX_LINES) return `a range of more than ${MAX_LINES} numbers: "${text}"`;
   return { start, stop, step };
 }
 
-/** Types whose data can be one text between quotes. CoreDNS takes it for one, BIND for what is to be read once more. */
+/** Types whose data can be one quoted text. CoreDNS takes the quotes as such, BIND removes them and reads the content again. */
 const TEXT_TYPES: ReadonlySet<number> = new Set([
   RecordType.TXT,
   RecordType.SPF,
@@ -47,8 +47,8 @@ const TEXT_TYPES: ReadonlySet<number> = new Set([
 ]);
 
 /**
- * What is written behind the range. BIND wants data of several words between quotes (`MX "10 mail$"`): there they are taken away, unless the
- * type may have a text as its data and no quotes stand within it.
+ * The text after the range. BIND requires quotes around data of several words (`MX "10 mail$"`): they are removed, unless the type
+ * may have a text as its data and there are no quotes within it.
  */
 export function templateText(scanner: EntryScanner): string {
   const { bytes, starts, ends, flags, count } = scanner;
@@ -65,8 +65,8 @@ export function templateText(scanner: EntryScanner): string {
 }
 
 /**
- * @param least the first number: with CoreDNS as well, no form may make a negative one of it
- * @returns what is wrong with the template, for one with a faulty form
+ * @param least the first number: as in CoreDNS, no form may make it negative
+ * @returns the error, for a template with an invalid form
  */
 export function compileTemplate(
   template: string,
@@ -126,7 +126,7 @@ export class GeneratedLines {
     return this.#template(this.#range.stop).length > MAX_LINE;
   }
 
-  /** Gives more to a scanner that has read what there was, and tells it where the lines end. */
+  /** Refills a scanner that has consumed its octets, and sets its line ends. */
   refill(scanner: EntryScanner): void {
     const { stop, step } = this.#range;
     let text = "";
@@ -174,8 +174,8 @@ function formatNumber(value: number, { offset, width, base }: NumberForm): strin
 }
 
 /**
- * The digits of the reverse tree of IPv6: least significant first, a dot between them, `width` counting both. As with BIND, the text of an even width
- * ends in a dot.
+ * The digits of the IPv6 reverse tree: least significant first, separated by dots, `width` counting both. As in BIND, a text of
+ * even width ends in a dot.
  */
 function nibbles(value: number, width: number, upper: boolean): string {
   let rest = value;

@@ -11,7 +11,7 @@ import { parseZoneText } from "./read.ts";
 
 const origin = Name.parse("example.org.");
 
-/** Text as an editor for Latin-1 writes it: octets above 127 stand for themselves, not as `\ddd`. */
+/** Text as a Latin-1 editor writes it: octets above 127 as they are, not as `\ddd`. */
 function unescapedText(text: string): Uint8Array {
   const raw = text.replace(/\\(?:(\d{3})|.)/g, (sequence, digits?: string) =>
     digits !== undefined && Number(digits) >= 0x80 ? String.fromCharCode(Number(digits)) : sequence,
@@ -19,7 +19,7 @@ function unescapedText(text: string): Uint8Array {
   return new Uint8Array(Buffer.from(raw, "latin1"));
 }
 
-suite("octets stay octets in the text of every type", () => {
+suite("octets stay the same in the text of every type", () => {
   for (const { name: type } of recordKinds) {
     // They belong to messages, and zone text refuses them.
     if (type === "TKEY" || type === "TSIG") continue;
@@ -66,7 +66,7 @@ for (const [text, expected] of [
   });
 }
 
-test("text in JavaScript stands for its octets in UTF-8, in owners, names and strings", () => {
+test("JavaScript text is read as its octets in UTF-8, in owners, names and strings", () => {
   const record = parseRecord('grüße.example. 60 IN NAPTR 1 2 "é" "\\é" "😀" ü.example.');
   assert.equal(
     formatRecord(record).replaceAll("\t", " "),
@@ -74,7 +74,7 @@ test("text in JavaScript stands for its octets in UTF-8, in owners, names and st
   );
 });
 
-test("faults show text as people wrote it", () => {
+test("faults show text as it was written", () => {
   const shown = (text: string): string[] =>
     parseZoneText(text, { origin, file: "db" }).faults.map(formatZoneTextFault);
   assert.deepEqual(shown("a 1 LOC grüße"), ['db:1:9: degrees must be a number from 0 to 90, not "grüße"']);

@@ -13,16 +13,16 @@ import { parseZoneText } from "./read.ts";
 interface OddText {
   readonly text: string;
   readonly records: readonly string[];
-  /** Place and reason of a text that is refused. */
+  /** Place and reason of a refused text. */
   readonly fault: string | undefined;
-  /** Programs that read the same. */
+  /** Programs that agree. */
   readonly alike: readonly string[];
 }
 
 const origin = Name.parse("example.org.");
 const oddTexts: readonly OddText[] = readOddTexts();
 
-/** The head of the file tells its form. */
+/** The head of the file describes its format. */
 function readOddTexts(): OddText[] {
   const file = readFileSync(join(import.meta.dirname, "..", "fixtures", "odd-texts.txt"), "utf8");
   const blocks = file.replace(/^#.*\n/gm, "").matchAll(/^\S.*\n(?: .*\n)+/gm);
@@ -39,7 +39,7 @@ function readOddTexts(): OddText[] {
   });
 }
 
-suite("odd texts are read or refused as written down", () => {
+suite("odd texts are read or refused as recorded", () => {
   for (const { text, records, fault } of oddTexts) {
     test(text, () => {
       const read = parseZoneText(`$TTL 60\n${text}\n`, { origin, file: "db" });
@@ -51,12 +51,12 @@ suite("odd texts are read or refused as written down", () => {
   }
 });
 
-/** Debian has it in package bind9-utils. */
+/** Debian has it in the package bind9-utils. */
 const TOOL = "named-checkzone";
 const skip = spawnSync(TOOL, ["-v"]).error === undefined ? false : `not installed: ${TOOL}`;
 const HEAD = "$TTL 60\n@ SOA ns hm 1 2 3 4 5\n@ NS ns\nns A 192.0.2.250\n";
 
-suite("BIND reads the same from those that name it", { skip }, () => {
+suite("BIND agrees on the texts that name it", { skip }, () => {
   let folder = "";
   before(() => {
     folder = mkdtempSync(join(tmpdir(), "portolan-odd-"));
@@ -71,7 +71,7 @@ suite("BIND reads the same from those that name it", { skip }, () => {
       const args = ["-q", "-D", "-i", "none", "-k", "ignore", "example.org", file];
       const { stdout, status } = spawnSync(TOOL, args, { encoding: "utf8" });
       assert.equal(status, 0);
-      // Printed once more here: white space and the units of LOC are a matter of taste.
+      // Printed again by our code, because white space and the units of LOC may differ.
       const printed = parseZoneText(stdout, { origin })
         .records.filter(
           ({ name, type }) =>

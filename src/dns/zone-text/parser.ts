@@ -1,6 +1,6 @@
 /**
- * Master files (RFC 1035 section 5): entries to records, with `$ORIGIN`, `$TTL` (RFC 2308 section 4), `$INCLUDE` and `$GENERATE`. It works
- * on the octets at hand and says when it needs more; who feeds it reads the files (`read.ts`).
+ * Parses master files (RFC 1035 section 5): entries to records, with `$ORIGIN`, `$TTL` (RFC 2308 section 4), `$INCLUDE` and
+ * `$GENERATE`. It works on the available octets and asks for more; the caller reads the files (`read.ts`).
  */
 import { RecordClass } from "../numbers.ts";
 import { octetAt, readU32 } from "../octets.ts";
@@ -20,7 +20,7 @@ import {
   writeName,
 } from "./words.ts";
 
-/** A record as it was read. One object serves for all: take what you need before you return. */
+/** A record. The object is reused: the callee must copy what it needs before it returns. */
 export interface ZoneTextRecord {
   /** The owner in uncompressed wire form and as spelled, in `owner[0, ownerLength)`. */
   readonly owner: Uint8Array;
@@ -37,11 +37,13 @@ export interface ZoneTextRecord {
 }
 
 export interface ZoneTextSink {
-  /** @returns what is wrong with the record, if anything; a text that begins with `warning: ` leaves the zone fit to be served */
+  /**
+   * @returns the fault of the record, if there is one; a text that begins with `warning: ` does not keep the zone from being served
+   */
   record(record: ZoneTextRecord): string | undefined;
 }
 
-/** Octets that take as long as an entry of their own. */
+/** Octets that take as long as an entry. */
 const OCTETS_OF_ENTRY = 256;
 
 /** A file, or the lines of a `$GENERATE`, while it is being read. */
@@ -50,10 +52,10 @@ export class ZoneTextFrame {
   readonly scanner = new EntryScanner();
   origin: Uint8Array;
   ttl: number;
-  /** Where faults are, for text that stands in no file. */
+  /** Place of faults, for generated text. */
   readonly place: { readonly line: number; readonly column: number } | undefined;
   readonly generated: GeneratedLines | undefined;
-  /** The owner when something within began, which a record without one goes on with behind it. */
+  /** The owner when an inner file began, which a following record without an owner takes. */
   ownerBefore: Uint8Array | undefined;
 
   constructor(
@@ -71,7 +73,7 @@ export class ZoneTextFrame {
   }
 }
 
-/** `$INCLUDE`: where the file is to be found is for who reads files. */
+/** `$INCLUDE`: the caller resolves the file name. */
 export interface IncludeRequest {
   readonly file: string;
   readonly origin: Uint8Array;
@@ -83,7 +85,7 @@ export type StepResult = (typeof Step)[keyof typeof Step];
 const NO_TTL = -1;
 /** RFC 2181 section 8. */
 const MAX_TTL = 0x7fff_ffff;
-/** A file that includes itself would never end. CoreDNS stops at the same depth. */
+/** A file that includes itself would never end. CoreDNS has the same limit. */
 const MAX_DEPTH = 7;
 
 export class ZoneTextParser implements ZoneTextRecord {
@@ -95,7 +97,7 @@ export class ZoneTextParser implements ZoneTextRecord {
   readonly rdata: Uint8Array;
   rdataLength = 0;
 
-  /** What {@link step} asks for with INCLUDE. */
+  /** The request of {@link step} when it returns INCLUDE. */
   include: IncludeRequest | undefined;
   readonly #frames: ZoneTextFrame[] = [];
   readonly #rdataWriter = new RdataWriter();
@@ -103,7 +105,7 @@ export class ZoneTextParser implements ZoneTextRecord {
   readonly #faults: ZoneTextFaults;
   #lastTtl = NO_TTL;
   #soaTtl = NO_TTL;
-  /** Of a `$TTL` in a file that has ended, for those who have no other. */
+  /** Of a `$TTL` in a finished file, for records without any other TTL. */
   #includedTtl = NO_TTL;
 
   constructor(sink: ZoneTextSink, faults: ZoneTextFaults) {
@@ -127,7 +129,7 @@ export class ZoneTextParser implements ZoneTextRecord {
     return frame;
   }
 
-  /** Begins to read a file; the one before goes on when it has ended. Its scanner wants octets. */
+  /** Opens a file; the previous one continues after its end. The returned scanner needs octets. */
   open(file: string, origin: Uint8Array): EntryScanner {
     const frame = new ZoneTextFrame(file, origin, this.#frames.at(-1)?.ttl ?? NO_TTL);
     if (this.#frames.length === 0) this.#setOwner(origin);
@@ -135,12 +137,12 @@ export class ZoneTextParser implements ZoneTextRecord {
     return frame.scanner;
   }
 
-  /** The scanner that wants more octets. */
+  /** The scanner that needs more octets. */
   get scanner(): EntryScanner {
     return this.#frame.scanner;
   }
 
-  /** How many files lie inside each other. */
+  /** Depth of nested files. */
   get depth(): number {
     return this.#frames.length;
   }
@@ -156,7 +158,7 @@ export class ZoneTextParser implements ZoneTextRecord {
         frame.generated.refill(scanner);
         continue;
       }
-      // Lines of $GENERATE have it from the entry that makes them.
+      // Lines of $GENERATE inherit the line break from their entry.
       if (scanner.brokenLine > 0 && frame.place === undefined) this.#warnOfBrokenText(scanner);
       left -= 1 + (scanner.at - scanner.entryStart) / OCTETS_OF_ENTRY;
       if (found === Scan.END) {
@@ -178,7 +180,7 @@ export class ZoneTextParser implements ZoneTextRecord {
     return Step.PORTION;
   }
 
-  /** A fault at the place of the entry that was read last. */
+  /** A fault at the place of the last entry. */
   fault(token: number, reason: string): undefined {
     const { scanner } = this.#frame;
     const at = Math.min(token, scanner.count - 1);
@@ -199,7 +201,7 @@ export class ZoneTextParser implements ZoneTextRecord {
     });
   }
 
-  /** It may be meant so, as with keys that were pasted, or a quote may have been forgotten. */
+  /** It may be intended, as in pasted keys, or a quote may be missing. */
   #warnOfBrokenText({ brokenLine, brokenColumn, brokenEnd }: EntryScanner): void {
     const reason = `quoted text continues to line ${brokenEnd} and includes the line breaks`;
     this.#faultAt(brokenLine, brokenColumn, WARNING + reason);
@@ -254,7 +256,10 @@ export class ZoneTextParser implements ZoneTextRecord {
     }
     this.class = recordClass < 0 ? RecordClass.IN : recordClass;
     if (isQuestionType(this.type))
-      return this.fault(token, `${recordTypeName(this.type)} is for questions: no zone holds such records`);
+      return this.fault(
+        token,
+        `${recordTypeName(this.type)} is only for questions: a zone cannot have such records`,
+      );
     const length = this.#rdataWriter.write(scanner, token + 1, this.type, frame.origin);
     if (length < 0) return this.fault(this.#rdataWriter.faultToken, this.#rdataWriter.faultReason);
     this.rdataLength = length;
@@ -281,7 +286,7 @@ export class ZoneTextParser implements ZoneTextRecord {
     return true;
   }
 
-  /** All of 32 bits is read, and the upper half means 0, as to resolvers (RFC 2181 section 8). */
+  /** All 32 bits are read, and the upper half means 0, as in resolvers (RFC 2181 section 8). */
   #bounded(ttl: number, token: number): number {
     if (ttl <= MAX_TTL) return ttl;
     this.fault(token, `${WARNING}a TTL above ${MAX_TTL} seconds means 0 (RFC 2181), not ${ttl}`);
@@ -345,13 +350,13 @@ export class ZoneTextParser implements ZoneTextRecord {
 
   #hasNoMore(token: number): boolean {
     if (token >= this.scanner.count) return true;
-    this.fault(token, `"${tokenText(this.scanner, token)}" is too much`);
+    this.fault(token, `unexpected "${tokenText(this.scanner, token)}"`);
     return false;
   }
 
   #generate(frame: ZoneTextFrame): undefined {
     const { scanner } = frame;
-    if (frame.place !== undefined) return this.fault(0, "$GENERATE makes no further $GENERATE");
+    if (frame.place !== undefined) return this.fault(0, "$GENERATE cannot generate another $GENERATE");
     if (scanner.count < 4)
       return this.fault(scanner.count, "$GENERATE needs a range, a name, a type and data");
     const range = parseRange(tokenText(scanner, 1));
@@ -369,16 +374,16 @@ export class ZoneTextParser implements ZoneTextRecord {
 
 const WARNING = "warning: ";
 
-/** Characters of a reason: words of zone text are part of it, and can be as long as they like. */
+/** Characters of a reason, which may contain words of zone text of any length. */
 const MAX_REASON = 400;
 
-/** Words between quotes may have line breaks in them. */
+/** Quoted words may contain line breaks. */
 function inOneLine(reason: string): string {
   const short = reason.length > MAX_REASON ? `${reason.slice(0, MAX_REASON)}…` : reason;
   return short.replace(/\p{Cc}/gu, (control) => `\\${control.charCodeAt(0).toString().padStart(3, "0")}`);
 }
 
-/** RFC 6895 section 3.1: 128 to 255 are for questions and for what goes with a message. */
+/** RFC 6895 section 3.1: 128 to 255 are question types and meta-types. */
 function isQuestionType(type: number): boolean {
   return (type >= 128 && type <= 255) || type === RecordType.OPT;
 }

@@ -102,7 +102,7 @@ suite("quoted text over several lines", () => {
   }
 });
 
-suite("a forgotten closing quote is told with the line of the opening one, and costs that line alone", () => {
+suite("a missing closing quote is reported with the line of the opening one, and affects only that line", () => {
   const after = "3: z.example.org. 1 IN A 192.0.2.9";
   for (const [title, text, expected] of [
     [
@@ -145,7 +145,7 @@ suite("a forgotten closing quote is told with the line of the opening one, and c
     assert.equal(found.at(-1), "db:1:9: quoted text has no closing quote");
   });
 
-  test("and where other text ends the quote, a warning tells of the lines between", async () => {
+  test("and if other text ends the quote, a warning names the lines between", async () => {
     assert.deepEqual(await read(`k 1 TXT "v=1\n${AFTER}y 1 TXT " w"\n${AFTER}`, 7), [
       "4: z.example.org. 1 IN A 192.0.2.9",
       "db:1:9: warning: quoted text continues to line 3 and includes the line breaks",
@@ -159,7 +159,7 @@ test("a word has no line break, escaped or not", async () => {
   assert.deepEqual(found, ["2: b.example.org. 1 IN A 192.0.2.1", "db:1:9: backslash at the end of a line"]);
 });
 
-test("a fault is told in one short line, with whatever text it is about", async () => {
+test("a fault is reported in one short line, whatever its text", async () => {
   const found = await read(`k 1 A "${"x\n".repeat(5_000)}"\n`, 1_000_000);
   assert.match(found[0] ?? "", /^db:1:7: warning: quoted text continues to line 5001 /);
   assert.match(found[1] ?? "", /^db:1:7: not an IPv4 address: "x\\010x\\010.*…$/);

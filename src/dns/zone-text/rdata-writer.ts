@@ -1,6 +1,6 @@
 /**
- * RDATA from the tokens of an entry to uncompressed wire form. The types that zones are made of go from octets to octets; all others take
- * the way over their row of the record table.
+ * Encodes RDATA from the tokens of an entry to uncompressed wire form. Common zone types go from octets to octets; all others go
+ * through their row of the record table.
  */
 import { parseIpv6 } from "../../lib/net/ip-address.ts";
 import { Name } from "../name.ts";
@@ -26,7 +26,7 @@ import {
   writeName,
 } from "./words.ts";
 
-/** Owner, type, class, TTL and length take some of the 65,535 octets that a message has. */
+/** Owner, type, class, TTL and length take some of the 65,535 octets of a message. */
 const MAX_RDATA_OCTETS = MAX_MESSAGE_OCTETS;
 
 const TOO_LONG = "RDATA longer than 65535 octets";
@@ -34,12 +34,12 @@ const FAILED = -1;
 
 export class RdataWriter {
   readonly octets: Uint8Array = new Uint8Array(MAX_RDATA_OCTETS + NAME_ROOM);
-  /** What is wrong after {@link write} failed: the token, or the number of tokens for the end of the entry. */
+  /** Place of the error after {@link write} failed: the token, or the number of tokens for the end of the entry. */
   faultToken = 0;
   faultReason = "";
   #length = 0;
 
-  /** @returns the length of RDATA in {@link octets}, -1 when the text is none */
+  /** @returns the length of RDATA in {@link octets}, -1 if the text is invalid */
   write(entry: EntryScanner, first: number, type: number, origin: Uint8Array): number {
     this.#length = 0;
     if (first < entry.count && isGenericForm(entry, first))
@@ -66,10 +66,10 @@ export class RdataWriter {
     }
   }
 
-  /** Each step takes the token to read and gives the one behind it, FAILED when there is none. */
+  /** Each step takes the index of a token and returns the next one, or FAILED. */
   #end(entry: EntryScanner, next: number): number {
     if (next === FAILED) return FAILED;
-    return next < entry.count ? this.#fail(next, `"${tokenText(entry, next)}" is too much`) : this.#length;
+    return next < entry.count ? this.#fail(next, `unexpected "${tokenText(entry, next)}"`) : this.#length;
   }
 
   #name(entry: EntryScanner, token: number, origin: Uint8Array): number {
@@ -120,7 +120,7 @@ export class RdataWriter {
       for (; at < end && isDigit(octetAt(bytes, at)); at++) value = value * 10 + (octetAt(bytes, at) - 0x30);
       const digits = at - start;
       const stops = part === 3 ? at === end : at < end && octetAt(bytes, at) === 0x2e;
-      // "010" is 8 to some readers and 10 to others.
+      // "010" is 8 to some programs and 10 to others.
       if (
         digits === 0 ||
         digits > 3 ||
@@ -145,7 +145,7 @@ export class RdataWriter {
     return token + 1;
   }
 
-  /** What is longer than a character string can be becomes several, as with CoreDNS: keys of DKIM are often written in one piece. */
+  /** A text longer than one character string becomes several, as in CoreDNS: DKIM keys are often written in one piece. */
   #texts(entry: EntryScanner, first: number): number {
     if (first >= entry.count) return this.#fail(first, "text ends where a character string is expected");
     const { bytes } = entry;
@@ -178,7 +178,7 @@ export class RdataWriter {
     const tokens: PresentationToken[] = [];
     for (let token = first; token < entry.count; token++) {
       const flags = octetAt(entry.flags, token);
-      // The column is the token's number: it leads back to its line. 1 stands for the end of an empty text.
+      // The column is the token's number, which identifies its place. 1 stands for the end of an empty text.
       tokens.push({
         text: latin1(entry.bytes, octetAt32(entry.starts, token), octetAt32(entry.ends, token)),
         quoted: (flags & QUOTED) !== 0,
@@ -221,7 +221,7 @@ function isGenericForm(entry: EntryScanner, token: number): boolean {
   );
 }
 
-/** The token as its file spells it. */
+/** The token as spelled in its file. */
 export function tokenText(entry: EntryScanner, token: number): string {
   const start = octetAt32(entry.starts, token);
   const end = octetAt32(entry.ends, token);

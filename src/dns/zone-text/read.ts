@@ -1,4 +1,4 @@
-/** Reading of zone files in portions, and of zone text at hand. */
+/** Reads zone files in portions, and zone text in memory. */
 
 import { fileFault } from "../../lib/files/file-fault.ts";
 import { messageOf } from "../../lib/text/message-of.ts";
@@ -18,7 +18,7 @@ export interface ZoneTextFile {
   close(): Promise<void>;
 }
 
-/** Where zone text comes from. */
+/** Opens zone files. */
 export interface ZoneTextFiles {
   /** @param includedFrom the file with the `$INCLUDE` line, for paths relative to its folder */
   open(
@@ -32,19 +32,19 @@ export interface ReadZoneTextOptions {
   readonly files: ZoneTextFiles;
   readonly origin: Name;
   readonly sink: ZoneTextSink;
-  /** Called between portions of some milliseconds; what it returns is waited for. A rejection ends the reading. */
+  /** Called and awaited between portions. A rejection ends the reading. */
   readonly pause?: () => Promise<void>;
 }
 
-/** Entries of a portion: some tenths of a millisecond. */
+/** Entries of a portion, small enough not to block the event loop. */
 const PORTION = 100;
 const CHUNK_OCTETS = 256 * 1024;
-/** RDATA has 65,535 octets, each written with four characters at the most. */
+/** RDATA has 65,535 octets, each written with at most four characters. */
 const MAX_ENTRY_OCTETS = 1024 * 1024;
 
 /**
- * Reads a zone file with all that it includes. Faults are gathered, and reading goes on behind each.
- * @throws what `files.open` throws for the first file
+ * Reads a zone file and all included files. Faults are collected, and reading continues after each.
+ * @throws the error of `files.open` for the first file
  */
 export async function readZoneText(options: ReadZoneTextOptions): Promise<ZoneTextFaults> {
   const faults = new ZoneTextFaults();
@@ -73,13 +73,13 @@ export async function readZoneText(options: ReadZoneTextOptions): Promise<ZoneTe
 interface OpenText {
   readonly file: string;
   readonly text: ZoneTextFile;
-  /** The parser's, with this file on top. */
+  /** The parser's depth with this file on top. */
   readonly depth: number;
-  /** Something was read. */
+  /** Whether anything was read. */
   isBegun: boolean;
 }
 
-/** Editors of Windows begin files with it (U+FEFF in UTF-8); nothing of the zone stands in it. */
+/** Windows editors begin files with it (U+FEFF in UTF-8); it is not part of the zone. */
 const BYTE_ORDER_MARK = [0xef, 0xbb, 0xbf] as const;
 
 function feed(scanner: EntryScanner): void {
@@ -149,8 +149,8 @@ export interface ParsedZoneText {
 }
 
 /**
- * Reads zone text at hand, without `$INCLUDE`.
- * @param options.file what faults name; `zone` unless given
+ * Reads zone text in memory, without `$INCLUDE`.
+ * @param options.file the name in faults; default `zone`
  */
 export function parseZoneText(
   text: string | Uint8Array,
@@ -179,7 +179,7 @@ export function parseZoneText(
     const result = parser.step(PORTION);
     if (result === Step.DONE) return { records, faults: faults.list };
     if (result === Step.INCLUDE) {
-      parser.fault(0, "$INCLUDE leads to no file here");
+      parser.fault(0, "$INCLUDE is not available here");
       parser.include = undefined;
     }
   }

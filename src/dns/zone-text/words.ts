@@ -1,4 +1,4 @@
-/** Words of zone text, read from octets without making text of the usual ones. */
+/** Reads words of zone text from octets, without making strings of the common ones. */
 import { MAX_LABEL_OCTETS, MAX_NAME_OCTETS } from "../name.ts";
 import { parseClass, RecordClass } from "../numbers.ts";
 import { FOLD, octetAt } from "../octets.ts";
@@ -7,7 +7,7 @@ import { parseRecordType, RecordType } from "../type-names.ts";
 const DOT = 0x2e;
 const BACKSLASH = 0x5c;
 
-/** What {@link writeName} gives back for text that is no name. */
+/** Result of {@link writeName} for an invalid name. */
 export const NameProblem = {
   EMPTY_LABEL: -1,
   LONG_LABEL: -2,
@@ -28,12 +28,12 @@ export function nameProblem(code: number): string {
   return NAME_PROBLEMS[code] ?? "unreadable";
 }
 
-/** Room that {@link writeName} may need behind `at`. */
+/** Room that {@link writeName} may need after `at`. */
 export const NAME_ROOM = 2 * MAX_NAME_OCTETS;
 
 /**
- * Reads the name in `bytes[start, end)` into `target` at `at`, completed with `origin` where it has no final dot.
- * @returns where the name ends in `target`, or a {@link NameProblem}
+ * Reads the name in `bytes[start, end)` into `target` at `at`, completed with `origin` if it has no final dot.
+ * @returns the end of the name in `target`, or a {@link NameProblem}
  */
 export function writeName(
   bytes: Uint8Array,
@@ -75,7 +75,7 @@ export function writeName(
   }
   const length = to - lengthAt - 1;
   if (length === 0) {
-    // The text ended in a dot: what would be the next label's length is the root.
+    // The text ended in a dot: the length octet of the next label becomes the root.
     target[lengthAt] = 0;
     return to;
   }
@@ -91,8 +91,8 @@ function append(origin: Uint8Array, target: Uint8Array, at: number, to: number):
 }
 
 /**
- * The octet that is escaped by the backslash in front of `at`: that of three digits, or the character itself, also a digit that no two others
- * follow, as with CoreDNS and NSD. -1 for three digits above 255, and at the end of the text.
+ * The octet escaped by the backslash before `at`: three digits, or a single character, which may be a digit not followed by two
+ * others, as in CoreDNS and NSD. -1 for three digits above 255, and at the end of the text.
  */
 export function escapedOctet(bytes: Uint8Array, at: number, end: number): number {
   if (at >= end) return -1;
@@ -102,7 +102,7 @@ export function escapedOctet(bytes: Uint8Array, at: number, end: number): number
   return value > 255 ? -1 : value;
 }
 
-/** Octets behind the backslash that belong to it: 3 or 1. */
+/** Octets after the backslash that belong to it: 3 or 1. */
 export function escapeLength(bytes: Uint8Array, at: number, end: number): number {
   return at + 2 < end &&
     isDigit(octetAt(bytes, at)) &&
@@ -116,7 +116,7 @@ export function isDigit(octet: number): boolean {
   return octet >= 0x30 && octet <= 0x39;
 }
 
-/** A whole number up to `most`, -1 for anything else. */
+/** A whole number up to `most`, -1 for any other text. */
 export function readNumber(bytes: Uint8Array, start: number, end: number, most: number): number {
   if (start >= end || end - start > 10) return -1;
   let value = 0;
@@ -136,7 +136,7 @@ const UNIT_SECONDS: Readonly<Record<number, number>> = {
   115: 1,
 };
 
-/** A TTL in seconds (`3600`, `1h30m`), -1 for anything else. */
+/** A TTL in seconds (`3600`, `1h30m`), -1 for any other text. */
 export function readTtl(bytes: Uint8Array, start: number, end: number): number {
   let total = 0;
   let value = -1;
@@ -157,7 +157,7 @@ export function readTtl(bytes: Uint8Array, start: number, end: number): number {
   return total <= 0xffffffff ? total : -1;
 }
 
-/** {@link readWord} of a class is its number with this bit; of a type the number alone. */
+/** {@link readWord} returns a class as its number with this bit, and a type as the number alone. */
 export const CLASS_BIT = 0x10000;
 export const UNKNOWN_WORD = -1;
 
@@ -185,7 +185,7 @@ function hashWord(bytes: Uint8Array, start: number, end: number): number {
   return hash;
 }
 
-/** The type or class that a word in any case names, `TYPE65280` and `CLASS32` included; UNKNOWN_WORD for others. */
+/** The type or class of a word in any case, `TYPE65280` and `CLASS32` included; UNKNOWN_WORD for others. */
 export function readWord(bytes: Uint8Array, start: number, end: number): number {
   const known = KNOWN_WORDS.get(hashWord(bytes, start, end));
   if (known !== undefined && sameWord(bytes, start, end, known.octets)) return known.value;

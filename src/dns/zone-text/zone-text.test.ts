@@ -108,7 +108,7 @@ suite("records", () => {
 suite("faults", () => {
   for (const [text, expected] of [
     ["a 1 A 192.0.2.01", ['db:1:7: not an IPv4 address: "192.0.2.01"']],
-    ["a 1 A 192.0.2.1 x", ['db:1:17: "x" is too much']],
+    ["a 1 A 192.0.2.1 x", ['db:1:17: unexpected "x"']],
     ["a 1 A", ["db:1:6: text ends where an IPv4 address is expected"]],
     ["a 1 MX 70000 b", ['db:1:8: a number of 16 bits must be from 0 to 65535, not "70000"']],
     ["a A 192.0.2.1", ["db:1:3: no TTL: write one, or a $TTL line before it"]],
@@ -122,7 +122,7 @@ suite("faults", () => {
     ],
     ["$GENERATE 0-1 p$ 1 PTR h${-1,3,d}", ['db:1:15: "${-1,3,d}" makes a negative number of 0']],
     ["a 1x A 192.0.2.1", ['db:1:3: not a TTL: "1x"']],
-    ["a 1 AXFR", ["db:1:5: AXFR is for questions: no zone holds such records"]],
+    ["a 1 AXFR", ["db:1:5: AXFR is only for questions: a zone cannot have such records"]],
     [`a 1 TXT ${"x".repeat(65_280)}`, ["db:1:9: RDATA longer than 65535 octets"]],
     [`a 1 HINFO ${"x".repeat(256)} b`, ["db:1:11: text longer than 255 octets; split it"]],
     ["a..b 1 A 192.0.2.1", ['db:1:1: not a domain name: "a..b": empty label']],
@@ -145,7 +145,7 @@ suite("faults", () => {
     assert.equal(faults("x\n".repeat(5_000)).length, 100);
   });
 
-  test("an error takes the place of a warning", () => {
+  test("an error replaces a warning", () => {
     const found = new ZoneTextFaults();
     const place = { file: "db", line: 1, column: 1 };
     for (let count = 0; count < 500; count++) found.add({ ...place, reason: "w", severity: "warning" });
@@ -196,7 +196,7 @@ async function readAll(texts: Readonly<Record<string, string>>, portion: number)
   return [...found, ...result.list.map(formatZoneTextFault)];
 }
 
-test("what is read in pieces of any size is the same, includes among it", async () => {
+test("the size of the portions does not change the result, with included files", async () => {
   const texts = {
     db: '$TTL 9\na A 192.0.2.1\n$INCLUDE more sub\nb TXT ( "x y"\n z ) ; end\nc A bad\n$INCLUDE none\nd A 192.0.2.2',
     more: "$TTL 5\ne A 192.0.2.3\nf (\n AAAA ::1 )\n",
@@ -214,7 +214,7 @@ test("what is read in pieces of any size is the same, includes among it", async 
   for (const portion of [1, 2, 3, 7, 16]) assert.deepEqual(await readAll(texts, portion), whole);
 });
 
-test("a $TTL of an included file is that of the records behind it where they have no other", async () => {
+test("a $TTL of an included file applies to the records after it if they have no other", async () => {
   const soa = "@ SOA a. b. 1 2 3 4 7\n";
   const read = async (db: string, included: string): Promise<string[]> =>
     readAll({ db: `${db}a A 192.0.2.1\n$TTL 8\nb A 192.0.2.2`, included }, 1_000);
@@ -235,7 +235,7 @@ test("a $TTL of an included file is that of the records behind it where they hav
   assert.deepEqual(await readAll(nested, 1_000), ["inner:2 6 5", "included:2 1 5", "db:2 1 5"]);
 });
 
-test("a record without an owner behind an included file has the owner before it; the first one in that file as well", async () => {
+test("a record without an owner after an included file has the owner before it; so has the first one in that file", async () => {
   const texts = {
     db: '$TTL 9\nmail A 192.0.2.1\n$INCLUDE more\n TXT "mail"',
     more: ' TXT "also"\nwww A 192.0.2.2\n$INCLUDE inner\n TXT "www"',
@@ -255,7 +255,7 @@ test("a record without an owner behind an included file has the owner before it;
   }
 });
 
-test("a large range is read in portions, and its lines may not be as long as they like", async () => {
+test("a large range is read in portions, and its lines have a maximum length", async () => {
   const long = "x".repeat(200);
   const texts = {
     db: `$GENERATE 0-65535 h$ 1 TXT ${long}\nz 1 A 192.0.2.9\n`,
@@ -322,7 +322,7 @@ test("any octets are read to their end", () => {
   );
 });
 
-test("what is written is read back", () => {
+test("written records can be read back", () => {
   const label = fc.uint8Array({ minLength: 1, maxLength: 20 });
   const name = fc
     .array(label, { maxLength: 5 })

@@ -1,4 +1,4 @@
-/** etcd's API version 3 over several endpoints: one that does not answer is followed by the next. */
+/** Client of etcd's API version 3 with several endpoints: if one does not answer, the next is used. */
 import type { Clock } from "../../lib/time/clock.ts";
 import { EtcdError, StatusCode } from "./etcd-error.ts";
 import { GrpcChannel, type Metadata, type TlsFiles } from "./grpc-channel.ts";
@@ -22,24 +22,24 @@ import {
 } from "./messages.ts";
 
 export interface EtcdClientOptions {
-  /** URLs, one at the least. */
+  /** URLs, at least one. */
   readonly endpoints: readonly string[];
   readonly tls?: TlsFiles | undefined;
   readonly credentials?: { readonly user: string; readonly password: string } | undefined;
   readonly clock: Clock;
-  /** Milliseconds that one call may take. */
+  /** Milliseconds for one call. */
   readonly timeout: number;
 }
 
 export interface WatchedRange {
   readonly range: KeyRange;
-  /** The last one whose changes are known. */
+  /** The last revision whose changes are known. */
   readonly revision: number;
 }
 
 export interface WatchReceiver {
   reply(reply: WatchReply): void;
-  /** The watch is over; called once. */
+  /** The watch has ended; called once. */
   ended(error: EtcdError): void;
 }
 
@@ -59,7 +59,7 @@ export class EtcdClient {
     this.#channels = endpoints.map((url) => new GrpcChannel({ url, tls, clock }));
   }
 
-  /** The endpoint that is asked now. */
+  /** The current endpoint. */
   get endpoint(): string {
     return this.#channel.url;
   }
@@ -70,7 +70,7 @@ export class EtcdClient {
   }
 
   /**
-   * Changes several keys as one. etcd takes 128 changes at a time, unless it is told otherwise.
+   * Changes several keys atomically. By default, etcd takes 128 changes at a time.
    * @throws EtcdError
    */
   async change(mutations: readonly Mutation[]): Promise<void> {
@@ -83,13 +83,13 @@ export class EtcdClient {
   }
 
   /**
-   * Follows these ranges over one stream, each behind the revision beside it. The replies name them by their place, from 1 on.
-   * @throws EtcdError where it cannot begin
+   * Watches these ranges over one stream, each from the revision after its own. The replies identify them by position, from 1.
+   * @throws EtcdError if the watch cannot start
    */
   async watch(ranges: readonly WatchedRange[], receiver: WatchReceiver): Promise<Watch> {
     const token = await this.#login();
     const channel = this.#channel;
-    // A member that has lost the others would stay silent for ever.
+    // Otherwise a member that has lost the others would stay silent forever.
     const metadata = { ...token, hasleader: "true" };
     const stream = channel.open("/etcdserverpb.Watch/Watch", metadata, {
       message: (octets) => {
@@ -138,7 +138,7 @@ export class EtcdClient {
     }
   }
 
-  /** Learns from an error what to do otherwise the next time. */
+  /** Adjusts endpoint and token after an error. */
   #look(error: EtcdError, failed: GrpcChannel): void {
     if (error.wantsLogin) this.#token = undefined;
     if (!error.isUnreachable || failed !== this.#channel) return;
@@ -156,7 +156,7 @@ export class EtcdClient {
       try {
         this.#token = decodeLogin(await channel.unary("/etcdserverpb.Auth/Authenticate", login, {}, timeout));
       } catch (error) {
-        // Nobody has to log in where everybody may do everything.
+        // Without authentication in etcd, no login is needed.
         const isOpen =
           error instanceof EtcdError &&
           error.code === StatusCode.FAILED_PRECONDITION &&
@@ -169,8 +169,8 @@ export class EtcdClient {
   }
 }
 
-/** The range of all keys below `key` (with a slash between), itself not counted. */
+/** The range of all keys below `key` (after a slash), without `key` itself. */
 export function rangeBelow(key: string): KeyRange {
-  // The octet behind the slash.
+  // The octet after the slash.
   return { from: Buffer.from(`${key}/`, "latin1"), to: Buffer.from(`${key}0`, "latin1") };
 }

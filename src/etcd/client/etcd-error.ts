@@ -1,4 +1,4 @@
-/** gRPC's numbers for what went wrong, as far as etcd uses them. */
+/** gRPC status codes, as far as etcd uses them. */
 export const StatusCode = {
   OK: 0,
   CANCELLED: 1,
@@ -13,12 +13,12 @@ export const StatusCode = {
   UNAUTHENTICATED: 16,
 } as const;
 
-/** etcd, or the way to it, said no. */
+/** An error of etcd, or of the connection to it. */
 export class EtcdError extends Error {
   override readonly name = "EtcdError";
   /** See {@link StatusCode}. */
   readonly code: number;
-  /** The URL that was asked. */
+  /** The URL of the endpoint. */
   readonly endpoint: string;
 
   constructor(code: number, reason: string, endpoint: string) {
@@ -27,12 +27,12 @@ export class EtcdError extends Error {
     this.endpoint = endpoint;
   }
 
-  /** Nobody was reached: another endpoint may be. */
+  /** Whether the endpoint was unreachable, so that another may work. */
   get isUnreachable(): boolean {
     return this.code === StatusCode.UNAVAILABLE || this.code === StatusCode.DEADLINE_EXCEEDED;
   }
 
-  /** The token is missing, too old, or from before a change of users. */
+  /** Whether the token is missing, expired, or from before a change of users. */
   get wantsLogin(): boolean {
     return (
       this.code === StatusCode.UNAUTHENTICATED ||
@@ -40,7 +40,7 @@ export class EtcdError extends Error {
     );
   }
 
-  /** The revision that was asked for is no longer kept. */
+  /** Whether the requested revision has been compacted. */
   get isCompacted(): boolean {
     return this.code === StatusCode.OUT_OF_RANGE;
   }

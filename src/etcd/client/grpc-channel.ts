@@ -1,4 +1,4 @@
-/** gRPC over one HTTP/2 connection to one endpoint: as much of it as etcd's API needs. */
+/** gRPC over one HTTP/2 connection to one endpoint, as far as etcd's API needs it. */
 import {
   type ClientHttp2Session,
   type ClientHttp2Stream,
@@ -38,9 +38,9 @@ export interface GrpcStream {
   close(): void;
 }
 
-/** A message that is longer is not taken: pages of keys are far shorter. */
+/** Longer messages are refused: pages of keys are far shorter. */
 const MAX_MESSAGE_OCTETS = 64 * 1024 * 1024;
-/** Between two signs of life, milliseconds. A connection that gives none is dead, whatever TCP says. */
+/** Milliseconds between two pings. A connection that does not answer them is dead, whatever TCP reports. */
 const PING_INTERVAL = 10_000;
 
 export class GrpcChannel {
@@ -56,7 +56,7 @@ export class GrpcChannel {
   }
 
   /**
-   * One message there, one back.
+   * One request, one response.
    * @param timeout milliseconds
    * @throws EtcdError
    */
@@ -80,7 +80,7 @@ export class GrpcChannel {
     });
   }
 
-  /** Messages in both directions until one side ends it. */
+  /** Messages in both directions until one side ends the stream. */
   open(path: string, metadata: Metadata, receiver: StreamReceiver): GrpcStream {
     return this.#open(path, metadata, receiver);
   }
@@ -107,7 +107,7 @@ export class GrpcChannel {
     const { url, tls, clock } = this.#options;
     const options: SecureClientSessionOptions = { ...tls };
     const session = connect(url, options);
-    // Streams tell it to who waits; the session itself has nobody to tell.
+    // Errors reach callers through their streams; the session has no error handler of its own.
     session.on("error", () => undefined);
     session.on("goaway", () => this.#forget(session));
     session.on("close", () => this.#forget(session));
@@ -121,7 +121,7 @@ export class GrpcChannel {
   }
 }
 
-/** Ends a connection on which nothing comes back. */
+/** Closes a connection that answers no pings. */
 function watchOver(session: ClientHttp2Session, clock: Clock): void {
   let unanswered = 0;
   const timer: Timer = clock.every(PING_INTERVAL, () => {

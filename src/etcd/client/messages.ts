@@ -1,4 +1,4 @@
-/** The messages of etcd's API version 3 that are used here, and only those of their fields. */
+/** The messages and fields of etcd's API version 3 that are used here. */
 
 import { BinaryReader, BinaryWriter, WireType } from "@bufbuild/protobuf/wire";
 import { messageOf } from "../../lib/text/message-of.ts";
@@ -8,7 +8,7 @@ export interface KeyValue {
   readonly value: Uint8Array;
   /** 0n for none. */
   readonly lease: bigint;
-  /** When it was changed last. */
+  /** Revision of its last change. */
   readonly modRevision: number;
 }
 
@@ -36,10 +36,10 @@ export interface WatchReply {
   readonly revision: number;
   readonly created: boolean;
   readonly canceled: boolean;
-  /** Not 0: everything up to this revision is forgotten. */
+  /** If not 0, everything up to this revision has been compacted. */
   readonly compactRevision: number;
   readonly reason: string;
-  /** The last change may have further keys, which come next. */
+  /** The last revision may have further changes in the next message. */
   readonly isPart: boolean;
   readonly events: readonly EtcdEvent[];
 }
@@ -49,9 +49,9 @@ export interface EtcdEvent extends KeyValue {
 }
 
 export interface LeaseReply {
-  /** Seconds left, -1 for a lease that is over. */
+  /** Seconds left, -1 for an expired lease. */
   readonly ttl: number;
-  /** Seconds that it was granted for. */
+  /** The granted TTL in seconds. */
   readonly granted: number;
 }
 
@@ -59,7 +59,7 @@ export type Mutation =
   | { readonly put: Uint8Array; readonly value: Uint8Array }
   | { readonly remove: KeyRange };
 
-/** The octets are no message of etcd's. */
+/** The octets are not a message of etcd. */
 export class MessageError extends Error {
   override readonly name = "MessageError";
 }
@@ -89,7 +89,7 @@ export function decodeRange(octets: Uint8Array): RangeReply {
   return { revision, entries, more };
 }
 
-/** All of these as one: either everything happens, or nothing. */
+/** All mutations in one transaction. */
 export function encodeTransaction(mutations: readonly Mutation[]): Uint8Array {
   const writer = new BinaryWriter();
   for (const mutation of mutations) {
@@ -109,8 +109,8 @@ export function encodeTransaction(mutations: readonly Mutation[]): Uint8Array {
 }
 
 /**
- * @param watchId what the replies name, 1 at the least
- * @param startRevision the first one whose changes are wanted
+ * @param watchId identifies the replies, at least 1
+ * @param startRevision first revision of the watch
  */
 export function encodeWatch({ from, to }: KeyRange, watchId: number, startRevision: number): Uint8Array {
   const writer = new BinaryWriter();
@@ -120,7 +120,7 @@ export function encodeWatch({ from, to }: KeyRange, watchId: number, startRevisi
   writer.tag(3, WireType.Varint).int64(startRevision);
   writer.tag(4, WireType.Varint).bool(true);
   writer.tag(7, WireType.Varint).int64(watchId);
-  // Changes of one revision may come in parts: none of the messages is then too long.
+  // Allows fragments: changes of one revision may be split, so that no message is too long.
   writer.tag(8, WireType.Varint).bool(true);
   return writer.join().finish();
 }
@@ -221,7 +221,7 @@ function decodeRevision(header: Uint8Array): number {
   return revision;
 }
 
-/** @param take reads the value of a field, or says no: then it is skipped */
+/** @param take reads the value of a field, or returns false to skip it */
 function readFields(octets: Uint8Array, take: (field: number, reader: BinaryReader) => boolean): void {
   const reader = new BinaryReader(octets);
   try {

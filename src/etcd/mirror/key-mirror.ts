@@ -1,6 +1,6 @@
 /**
- * Some ranges of etcd's keys, kept here: listed once, then watched. A fault costs nothing of what is known; only when etcd has
- * forgotten the changes in between is everything listed again, and applied as a difference.
+ * A local copy of some ranges of etcd's keys: listed once, then watched. A failure loses nothing; only after a compaction is
+ * everything listed again, and applied as a difference.
  */
 import { setImmediate as nextTurn } from "node:timers/promises";
 import { MAX_RUN_OCTETS } from "../../lib/collections/octet-arena.ts";
@@ -16,27 +16,27 @@ import { LeaseTable } from "./lease-table.ts";
 export interface KeyMirrorOptions {
   readonly client: EtcdClient;
   readonly ranges: readonly KeyRange[];
-  /** Which of the keys in the ranges are wanted. */
+  /** Whether a key in the ranges is wanted. */
   wants(key: string): boolean;
   readonly clock: Clock;
   readonly log: Logger;
   readonly random: { fraction(): number };
-  /** Octets that the keys may take; beyond, nothing is kept. */
+  /** Bytes that the keys may take; beyond, nothing is kept. */
   readonly maxOctets: number;
 }
 
 export interface MirrorListener {
-  /** Each value that etcd sends, also while listing. */
+  /** Called for each value that etcd sends, also while listing. */
   seen(key: string, value: Buffer): void;
-  /** The value of a key changed, or it is gone. Not called before the first listing is complete. */
+  /** The value of a key changed, or it was deleted. Not called before the first listing is complete. */
   changed(key: string): void;
-  /** A listing is complete, the first one or a later one. */
+  /** A listing is complete, the first or a later one. */
   listed(): void;
   /** etcd became unreachable. */
   lost(): void;
 }
 
-/** Keys of one answer while listing: decoded and applied in a millisecond or two. */
+/** Keys of one answer while listing, small enough to be applied without blocking the event loop. */
 const PAGE = 500;
 const FIRST_WAIT = 200;
 const LONGEST_WAIT = 10_000;
@@ -50,7 +50,7 @@ export class KeyMirror {
   readonly #listeners = new Set<MirrorListener>();
   #state: MirrorState = "listing";
   #isSynced = false;
-  /** For each range: everything up to here is in the tree. Empty where all has to be listed. */
+  /** For each range, the revision up to which the tree is complete. Empty if everything has to be listed. */
   #revisions: number[] = [];
   #since: number;
   readonly #backOff: BackOff;
@@ -70,7 +70,7 @@ export class KeyMirror {
     return this.#state;
   }
 
-  /** Whether all keys are known: from the first listing on, for good. */
+  /** Whether all keys are known; stays true from the first listing on. */
   get isSynced(): boolean {
     return this.#isSynced;
   }
@@ -79,7 +79,7 @@ export class KeyMirror {
     return Math.max(0, ...this.#revisions);
   }
 
-  /** What went wrong last, empty while all is well. */
+  /** The current error, empty if all is well. */
   get lastError(): string {
     return this.#lastError;
   }
@@ -89,7 +89,7 @@ export class KeyMirror {
     return this.#options.clock.now() - this.#since;
   }
 
-  /** Tells everything that happens from now on. The returned function ends that. */
+  /** Reports all further events. The returned function removes the listener. */
   listen(listener: MirrorListener): () => void {
     this.#listeners.add(listener);
     return () => {
@@ -193,25 +193,25 @@ export class KeyMirror {
     });
   }
 
-  /** @returns why the watch cannot go on */
+  /** @returns why the watch cannot continue */
   #take(reply: WatchReply): Error | undefined {
     const { endpoint } = this.#options.client;
-    // gRPC's OUT_OF_RANGE stands for what cannot be followed from here, and has to be listed.
-    if (reply.compactRevision > 0) return new EtcdError(11, "the changes in between are forgotten", endpoint);
+    // gRPC's OUT_OF_RANGE means that the watch cannot continue from here, and everything has to be listed.
+    if (reply.compactRevision > 0) return new EtcdError(11, "the changes in between are compacted", endpoint);
     if (reply.canceled) return new EtcdError(1, reply.reason || "the watch was ended", endpoint);
     const range = reply.watchId - 1;
     if (reply.created) {
       if (reply.revision < (this.#revisions[range] ?? 0))
         return new EtcdError(11, "etcd went back in time", endpoint);
       this.#enter("watching", "");
-      // Its revision is that of etcd now: the changes from ours up to it are still to come.
+      // Its revision is etcd's current one: the changes before it are still to come.
       return undefined;
     }
     for (const event of reply.events) {
       if (event.deleted) this.#delete(event.key);
       else this.#set(event);
     }
-    // Of a change that came in part, the whole is asked for again after a fault.
+    // After a failure, a change that arrived in part is requested again as a whole.
     const last = reply.events.at(-1)?.modRevision;
     this.#revisions[range] = last === undefined ? reply.revision : reply.isPart ? last - 1 : last;
     return this.#isTooLarge() ? new Error("too large") : undefined;
@@ -285,5 +285,5 @@ function latin1(octets: Uint8Array): string {
   return Buffer.from(octets.buffer, octets.byteOffset, octets.length).toString("latin1");
 }
 
-/** No name leads to a longer one: 255 octets, each of which may take four as text, behind any sensible path. */
+/** No name has a longer key: 255 octets, each up to four characters, below any sensible path. */
 const MAX_KEY_OCTETS = 4096;

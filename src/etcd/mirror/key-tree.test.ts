@@ -13,7 +13,7 @@ const change = fc.oneof(
   fc.record({ kind: fc.constant("list" as const), keys: fc.array(fc.tuple(key, value), { maxLength: 8 }) }),
 );
 
-test("holds what a map of the same keys holds, whatever is set, deleted and listed anew", () => {
+test("equals a map of the same keys after any sets, deletions and listings", () => {
   fc.assert(
     fc.property(fc.array(change, { maxLength: 60 }), key, (changes, top) => {
       const tree = new KeyTree();
@@ -48,7 +48,7 @@ test("holds what a map of the same keys holds, whatever is set, deleted and list
   );
 });
 
-test("gives the memory of deleted keys to new ones", () => {
+test("reuses the memory of deleted keys", () => {
   const tree = new KeyTree();
   const put = (round: number) => {
     for (let index = 0; index < 2_000; index++)
@@ -64,7 +64,7 @@ test("gives the memory of deleted keys to new ones", () => {
   assert.equal(tree.octets, before);
 });
 
-test("keeps leases beside keys", () => {
+test("keeps leases with keys", () => {
   const tree = new KeyTree();
   tree.set(octets("/a"), octets("1"), 7);
   tree.set(octets("/a/b"), octets("2"));

@@ -1,10 +1,10 @@
 /**
- * Keys and values of etcd as octets, in the tree that their slashes make: what SkyDNS asks for is "all below this". Nodes are numbers in
+ * Keys and values of etcd as bytes, in a tree by their slashes, because SkyDNS asks for "all below this". Nodes are numbers in
  * typed arrays, texts lie in an arena, and no key is an object.
  */
 import { OctetArena } from "../../lib/collections/octet-arena.ts";
 
-/** The number of a node; 0 is the root, which stands for the empty key. */
+/** The number of a node; 0 is the root, for the empty key. */
 type Node = number;
 
 const NONE = -1;
@@ -54,12 +54,12 @@ export class KeyTree {
     return this.#size;
   }
 
-  /** Octets that the tree has taken from the machine. */
+  /** Allocated bytes. */
   get octets(): number {
     return this.#arena.reservedOctets + COLUMNS.length * 4 * this.#columns.parent.length;
   }
 
-  /** @param lease a number of the caller's, -1 for none */
+  /** @param lease a number chosen by the caller, -1 for none */
   set(key: Uint8Array, value: Uint8Array, lease = NONE): void {
     const node = this.#make(key);
     const { value: values, valueLength, lease: leases, mark } = this.#columns;
@@ -90,15 +90,15 @@ export class KeyTree {
     return node === NONE || this.#at("value", node) === NONE ? NONE : this.#at("lease", node);
   }
 
-  /** Whether there is any key below `key`, itself not counted. */
+  /** Whether there is any key below `key`, without `key` itself. */
   hasBelow(key: string): boolean {
     const node = this.#find(Buffer.from(key, "latin1"));
     return node !== NONE && this.#at("firstChild", node) !== NONE;
   }
 
   /**
-   * The entries below `key`, itself not counted, in the order of etcd: by octets.
-   * @param limit how many at the most
+   * The entries below `key`, without `key` itself, in etcd's order: by bytes.
+   * @param limit maximum number of entries
    */
   below(key: string, limit: number): Entry[] {
     const top = this.#find(Buffer.from(key, "latin1"));
@@ -117,14 +117,14 @@ export class KeyTree {
     return found.length > limit ? found.slice(0, limit) : found;
   }
 
-  /** Begins a listing: what is not set until {@link sweep} is gone. */
+  /** Starts a listing: {@link sweep} deletes everything not set until then. */
   beginListing(): void {
     this.#mark = (this.#mark + 1) | 0;
   }
 
   /**
-   * Ends a listing: drops the keys that were not in it, and yields after so many nodes, for others to have their turn.
-   * @param dropped told each key that goes, and its lease
+   * Ends a listing: deletes the keys that were not in it, and yields after every `portion` nodes so that the caller can give way.
+   * @param dropped called for each deleted key, with its lease
    */
   *sweep(portion: number, dropped: (key: string, lease: number) => void): Generator<void> {
     for (let node = 1; node < this.#nodes; node++) {
@@ -228,7 +228,7 @@ export class KeyTree {
     if (before !== NONE) hashNext[before] = this.#at("hashNext", node);
   }
 
-  /** Takes away nodes that lead nowhere any more, from this one upwards. */
+  /** Removes nodes without values and children, from this one upwards. */
   #prune(from: Node): void {
     let node = from;
     while (node > 0 && this.#at("firstChild", node) === NONE && this.#at("value", node) === NONE) {
@@ -305,7 +305,7 @@ function makeColumns(length: number): Record<Column, Int32Array> {
   };
 }
 
-/** Keys begin with a slash; one that does not is taken as if it did. */
+/** Keys begin with a slash; it is added if missing. */
 function firstSegment(key: Uint8Array): number {
   if (key.length === 0) return 1;
   return key[0] === SLASH ? 1 : 0;

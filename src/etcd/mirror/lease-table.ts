@@ -1,6 +1,6 @@
 /**
- * How long the leases of etcd's keys still run. A renewal is no change of a key, so nobody tells of it: leases are asked for as they
- * grow old.
+ * The remaining time of the leases of etcd's keys. A renewal does not change the key, so a watch does not report it: leases are
+ * polled as they age.
  */
 import type { Clock, Timer } from "../../lib/time/clock.ts";
 import type { LeaseReply } from "../client/messages.ts";
@@ -10,15 +10,15 @@ export type LeaseNumber = number;
 
 export interface LeaseTableOptions {
   readonly clock: Clock;
-  /** Rejects where etcd cannot be asked. */
+  /** Rejects if etcd cannot be asked. */
   ask(id: bigint): Promise<LeaseReply>;
 }
 
-/** Milliseconds between two looks at all leases. */
+/** Milliseconds between two checks of all leases. */
 const ROUND = 5_000;
-/** Questions under way at a time. */
+/** Requests in flight. */
 const WIDTH = 8;
-/** What is not known yet counts as this far away, so that a key with a lease is not called old before anybody asked. */
+/** An unknown lease counts as this long, so that its key is not taken for expired before the first poll. */
 const UNKNOWN = Number.POSITIVE_INFINITY;
 
 export class LeaseTable {
@@ -27,7 +27,7 @@ export class LeaseTable {
   #ids = new BigInt64Array(16);
   /** `Clock.now()` at the end of each lease. */
   #ends = new Float64Array(16);
-  /** Milliseconds that it was granted for, 0 where that is not known. */
+  /** Granted milliseconds, 0 if unknown. */
   #granted = new Float64Array(16);
   /** Keys that have it. */
   #users = new Int32Array(16);
@@ -78,7 +78,7 @@ export class LeaseTable {
     this.#free.push(lease);
   }
 
-  /** Milliseconds left; negative behind the end, `Infinity` where there is no lease or nobody knows. */
+  /** Milliseconds left; negative after the end, `Infinity` without a lease or if it is unknown. */
   remaining(lease: LeaseNumber): number {
     return lease < 0 ? UNKNOWN : (this.#ends[lease] ?? UNKNOWN) - this.#options.clock.now();
   }
@@ -136,7 +136,7 @@ export class LeaseTable {
       this.#ends[lease] = this.#options.clock.now() + Math.max(ttl, 0) * 1000;
       this.#granted[lease] = granted * 1000;
     } catch {
-      // etcd is away: what was known grows old. The next round asks again.
+      // etcd is unreachable: the known times stay. The next round asks again.
     }
   }
 }

@@ -1,20 +1,20 @@
-/** Names as keys of etcd: the labels from the right to the left, with slashes between (docs/spec/kube-dns.md#keys). */
+/** Names as keys of etcd: the labels from right to left, separated by slashes (docs/spec/kube-dns.md#keys). */
 import { Name, NameError } from "../../dns/name.ts";
 
-/** `skydns` -> `/skydns`; whatever slashes stand around it. */
+/** `skydns` -> `/skydns`, with any surrounding slashes. */
 export function normalisePrefix(path: string): string {
   const segments = path.split("/").filter((segment) => segment !== "");
   return segments.map((segment) => `/${segment}`).join("");
 }
 
-/** `x1.a.example.org.` -> `/skydns/org/example/a/x1`, in lower case, an octet a character. */
+/** `x1.a.example.org.` -> `/skydns/org/example/a/x1`, in lower case, one character per octet. */
 export function keyOfName(prefix: string, name: Name): string {
   let key = prefix;
   for (let index = name.labelCount - 1; index >= 0; index--) key += `/${name.labelText(index)}`;
   return key;
 }
 
-/** The name that a key stands for; `undefined` for a key that is none. */
+/** The name of a key; `undefined` for a key that is not a name's. */
 export function nameOfKey(prefix: string, key: string): Name | undefined {
   if (!key.startsWith(`${prefix}/`)) return undefined;
   const labels = key.slice(prefix.length + 1).split("/");
@@ -26,11 +26,11 @@ export function nameOfKey(prefix: string, key: string): Name | undefined {
   }
 }
 
-/** Where to read for a name with wildcards, and which of the keys found there it means. */
+/** Where to read for a name with wildcards, and which of the found keys match. */
 export interface KeyPattern {
   /** The key up to the first wildcard. */
   readonly top: string;
-  /** The labels behind it, from the right; `*` and `any` stand for every label. */
+  /** The labels after it, from the right; `*` and `any` match every label. */
   readonly labels: readonly string[];
 }
 
@@ -51,7 +51,7 @@ export function patternOfName(prefix: string, name: Name): KeyPattern | undefine
   return undefined;
 }
 
-/** Whether a key below `top` is meant: it has all the labels, and may have more behind them. */
+/** Whether a key below `top` matches: it has all the labels, and may have more after them. */
 export function matchesPattern({ top, labels }: KeyPattern, key: string): boolean {
   const segments = key.slice(top.length + 1).split("/");
   if (segments.length < labels.length) return false;

@@ -6,7 +6,7 @@ import { formatServiceItem, readServiceItem, ServiceItemError } from "./service-
 
 const read = (text: string) => readServiceItem("/k", Buffer.from(text));
 
-test("reads every field, in any case, and passes over the rest", () => {
+test("reads every field, in any case, and ignores all others", () => {
   const item = read(
     '{"HOST":"192.0.2.1","Port":80,"priority":5,"weight":3,"text":"t","mail":true,"ttl":9,"targetStrip":1,"group":"g","x":[1]}',
   );
@@ -25,7 +25,7 @@ test("reads every field, in any case, and passes over the rest", () => {
 });
 
 for (const text of ["null", "{}", '{"host":null}']) {
-  test(`${text} is an item without anything`, () => assert.equal(formatServiceItem(read(text)), "{}"));
+  test(`${text} is an empty item`, () => assert.equal(formatServiceItem(read(text)), "{}"));
 }
 
 for (const [text, reason] of [
@@ -45,7 +45,7 @@ for (const [text, reason] of [
     ));
 }
 
-test("names are keys from the right to the left", () => {
+test("the labels of a name are in reverse order in its key", () => {
   const name = Name.parse("X1.a.Example.org.");
   const prefix = normalisePrefix("deep/er/");
   assert.equal(keyOfName(prefix, name), "/deep/er/org/example/a/x1");
@@ -54,7 +54,7 @@ test("names are keys from the right to the left", () => {
   assert.equal(nameOfKey(prefix, "/elsewhere/org"), undefined);
 });
 
-test("wildcards stand for one label, and keys may go on behind them", () => {
+test("a wildcard stands for one label, and keys may continue after it", () => {
   const pattern = patternOfName("/skydns", Name.parse("x1.any.example.org."));
   assert.ok(pattern !== undefined);
   assert.equal(pattern.top, "/skydns/org/example");

@@ -1,24 +1,24 @@
-/** The values of SkyDNS's keys: JSON objects that say what a name stands for (docs/spec/kube-dns.md#items). */
+/** The values of SkyDNS's keys: JSON objects with the data of a name (docs/spec/kube-dns.md#items). */
 import { messageOf } from "../../lib/text/message-of.ts";
 
 export interface ServiceItem {
-  /** An IP address, a host name, or nothing. */
+  /** An IP address, a host name, or empty. */
   readonly host: string;
   readonly port: number;
   /** 0 for the server's own. */
   readonly priority: number;
-  /** 0 for the usual share. */
+  /** 0 for an equal share. */
   readonly weight: number;
   readonly text: string;
   readonly mail: boolean;
   /** Seconds, 0 for the server's own. */
   readonly ttl: number;
-  /** Labels to take off the left of a name that is made of the key. */
+  /** Labels to strip from the left of a name that is made from the key. */
   readonly targetStrip: number;
   readonly group: string;
 }
 
-/** A value that is no such object. */
+/** An invalid value. */
 export class ServiceItemError extends Error {
   override readonly name = "ServiceItemError";
   readonly key: string;
@@ -46,8 +46,8 @@ const EMPTY: ServiceItem = {
 const MAX_TTL = 0xffff_ffff;
 
 /**
- * Reads a value. Field names are taken in any case; `null` stands for an absent field, and alone for an object without any, as
- * CoreDNS has it.
+ * Reads a value. Field names are accepted in any case. As in CoreDNS, `null` stands for an absent field, and alone for an empty
+ * object.
  * @throws ServiceItemError
  */
 export function readServiceItem(key: string, value: Buffer): ServiceItem {
@@ -114,7 +114,7 @@ function unfit(key: string, name: string, field: unknown, expected: string): Ser
   return new ServiceItemError(key, `"${name}" is ${JSON.stringify(field).slice(0, 100)}, not ${expected}`);
 }
 
-/** The JSON of an item, without fields that are empty, in SkyDNS's order. */
+/** The JSON of an item, without empty fields, in SkyDNS's order. */
 export function formatServiceItem(item: Partial<ServiceItem>): string {
   const { host, port, priority, weight, text, mail, ttl, targetStrip, group } = { ...EMPTY, ...item };
   return JSON.stringify({

@@ -1,4 +1,4 @@
-/** Operators between two parts, and the cheaper ways that some of them have. */
+/** Binary operators, with cheaper forms of some. */
 
 import { BINARY_OPERATORS, matchesPattern, patternOf, truth, wholeNumber } from "../evaluation/operators.ts";
 import { accepted, constantPart, type Part } from "../evaluation/part.ts";
@@ -40,7 +40,7 @@ function coalesce<F>(compiler: PartCompiler<F>, node: Node, left: Part<F>, right
   return compiler.live(node, type, [left, right], (run) => left.run(run) ?? right.run(run));
 }
 
-/** `and`, `or`: the right side is left out where the left one decides. A constant side is dropped where it decides nothing. */
+/** `and`, `or`: the right side is skipped if the left one decides. A constant side is dropped if it does not decide. */
 function logic<F>(compiler: PartCompiler<F>, node: BinaryNode, left: Part<F>, right: Part<F>): Part<F> {
   const decides = node.operator === "or";
   const sides = [
@@ -56,7 +56,7 @@ function logic<F>(compiler: PartCompiler<F>, node: BinaryNode, left: Part<F>, ri
   });
 }
 
-/** `in` a range, which is never written out, and `in` a list of texts, which is a set. */
+/** `in` a range, without making its elements, and `in` a list of texts, as a set. */
 function membership<F>(
   compiler: PartCompiler<F>,
   node: BinaryNode,

@@ -1,4 +1,4 @@
-/** Calls: of the environment's functions, of the language's own, and of those with a predicate. */
+/** Calls of the environment's functions, of the language's own, and of those with a predicate. */
 
 import type { EnvironmentFunction, KnownArgument } from "../evaluation/environment.ts";
 import { accepted, type Part } from "../evaluation/part.ts";
@@ -43,7 +43,7 @@ export function compileCall<F>(compiler: PartCompiler<F>, node: CallNode): Part<
   return compiler.unknownName(name, node.nameExtent);
 }
 
-/** `$env.name()`, the only method there is. */
+/** `$env.name()`, the only method. */
 export function compileMethod<F>(
   compiler: PartCompiler<F>,
   node: Extract<Node, { readonly kind: "method" }>,
@@ -76,7 +76,7 @@ function extentOf({ start, end }: Node): { readonly start: number; readonly end:
   return { start, end };
 }
 
-/** Calls what a variable holds: a function of the environment without parameters. */
+/** Calls the value of a variable: a function of the environment without parameters. */
 function callValue<F>(
   compiler: PartCompiler<F>,
   node: Node & { readonly args: readonly Node[] },
@@ -121,7 +121,7 @@ function known<F>(compiler: PartCompiler<F>, { constant, node }: Part<F>): Known
   return { call: node.name };
 }
 
-/** An argument of an environment's function: of the right kind, or the empty value of it in place of nil. */
+/** An argument of an environment's function: checked for its kind; nil becomes the empty value. */
 function converted<F>(compiler: PartCompiler<F>, node: CallNode, arg: Part<F>, wanted: Type): Part<F>["run"] {
   const { type } = arg;
   if (wanted.kind === "unknown" || type.kind === wanted.kind) return arg.run;

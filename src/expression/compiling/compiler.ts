@@ -1,4 +1,4 @@
-/** From a tree to something that runs: names are looked up, types are checked, and what is constant is worked out. */
+/** Compiles a tree: names are looked up, types are checked, and constants are evaluated. */
 
 import { nearestWord } from "../../lib/text/nearest-word.ts";
 import type { Environment } from "../evaluation/environment.ts";
@@ -29,7 +29,7 @@ import { compileCall, compileMethod } from "./calls.ts";
 
 type Of<K extends Node["kind"]> = Extract<Node, { readonly kind: K }>;
 
-/** Stands for the facts while constants are worked out: nothing constant looks at them. */
+/** Stands in for the facts when constants are evaluated: no constant reads them. */
 export class Compiler<F> implements PartCompiler<F> {
   readonly environment: Environment<F>;
   readonly scope: Scope = new Scope();
@@ -82,12 +82,12 @@ export class Compiler<F> implements PartCompiler<F> {
     throw new LanguageError("compile", message, extent, suggestion);
   }
 
-  /** A part whose value depends on its children alone. */
+  /** A part whose value depends only on its children. */
   folded(node: Node, type: Type, children: readonly Part<F>[], run: Part<F>["run"]): Part<F> {
     return foldedPart(node, type, children, run, this.setup);
   }
 
-  /** A part that asks about the facts or about a variable. */
+  /** A part that reads the facts or a variable. */
   live(node: Node, type: Type, children: readonly Part<F>[], run: Part<F>["run"]): Part<F> {
     return { node, type, run: withPlace(node, run), constant: undefined, children };
   }
@@ -167,7 +167,7 @@ export class Compiler<F> implements PartCompiler<F> {
     });
   }
 
-  /** Of several expressions the last one counts; the others are checked all the same. */
+  /** The last of several expressions is the result; the others are checked, too. */
   #sequence(node: Of<"sequence">): Part<F> {
     const parts = node.items.map((item) => this.compile(item));
     return parts.at(-1) ?? constantPart(node, null);

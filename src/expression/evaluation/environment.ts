@@ -1,4 +1,4 @@
-/** What an expression can ask about: functions over facts, such as those of a query, and variables. */
+/** The functions and variables available to an expression, over facts such as those of a query. */
 import type { Type } from "../values/types.ts";
 import type { ExpressionValue } from "../values/values.ts";
 
@@ -8,22 +8,22 @@ export interface Environment<F> {
 }
 
 export interface EnvironmentFunction<F> {
-  /** Two at the most. */
+  /** At most two. */
   readonly parameters: readonly Type[];
   readonly result: Type;
   /**
-   * Arguments are of the types of the parameters; the empty value of the type stands in for nil.
+   * Arguments have the types of the parameters; nil becomes the empty value of the type.
    * @throws RunFault
    */
   call(facts: F, first: ExpressionValue, second: ExpressionValue): ExpressionValue;
   /**
-   * A cheaper way for arguments of which something is known beforehand.
-   * @returns `undefined` where there is none
+   * Returns a cheaper variant for arguments that are partly known.
+   * @returns `undefined` if it has no such variant
    */
   prepare?(args: readonly KnownArgument[]): ((facts: F) => ExpressionValue) | undefined;
 }
 
-/** What is known of an argument at set-up: its value, or the function of the environment that gives it. */
+/** Knowledge about an argument at setup: its value, or the function of the environment that returns it. */
 export interface KnownArgument {
   readonly constant?: ExpressionValue;
   readonly call?: string;

@@ -1,4 +1,4 @@
-/** JSON in the form that the expression language reads and writes. */
+/** JSON as the expression language reads and writes it. */
 import { RunFault } from "../values/language-error.ts";
 import {
   Callable,
@@ -46,7 +46,7 @@ function quoted(text: string): string {
   });
 }
 
-/** Numbers become floats, whatever they look like. */
+/** All numbers become floats. */
 export function fromJson(text: string, meter: Meter): ExpressionValue {
   meter.spend(text.length);
   let parsed: unknown;

@@ -1,4 +1,4 @@
-/** Members of maps and arrays, and parts of arrays and texts. */
+/** Members of maps and arrays, and slices of arrays and texts. */
 
 import type { MemberNode, Node } from "../syntax/syntax.ts";
 import { RunFault } from "../values/language-error.ts";
@@ -12,7 +12,7 @@ import type { Run } from "./run.ts";
 
 type Of<K extends Node["kind"]> = Extract<Node, { readonly kind: K }>;
 
-/** What a chain with `?.` has for a value once nil was met: the rest of it is left out. */
+/** The value of a chain with `?.` after nil: the rest is skipped. */
 const LEFT_OUT: ExpressionValue = new Callable("left out", () => null);
 
 /** @throws LanguageError */
@@ -124,7 +124,7 @@ function lengthOf(value: ExpressionValue): number {
   throw new RunFault(`cannot slice ${kindOf(value)}`);
 }
 
-/** Negative bounds count from the end; those beyond the ends are the ends. */
+/** Negative bounds count from the end; bounds outside of the range are clamped. */
 function boundOf<F>(part: Part<F> | undefined, fallback: number, length: number, run: Run<F>): number {
   if (part === undefined) return fallback;
   const at = Number(wholeNumber(part.run(run)));

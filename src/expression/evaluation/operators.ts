@@ -1,4 +1,4 @@
-/** What operators accept, and what they make of it. */
+/** Operators: type checks and evaluation. */
 import { compilePattern, type Pattern, PatternError } from "../../lib/text/pattern.ts";
 import { Misuse, RunFault } from "../values/language-error.ts";
 import {
@@ -67,7 +67,7 @@ function arithmetic(
     run(left, right) {
       if (typeof left === "number" && typeof right === "number") {
         const result = small(left, right);
-        // Zero has no sign among whole numbers.
+        // Whole numbers have no negative zero.
         if (Number.isSafeInteger(result)) return result === 0 ? 0 : result;
       }
       if (isInteger(left) && isInteger(right)) return toInteger(large(BigInt(left), BigInt(right)));
@@ -140,8 +140,8 @@ function ordering(operator: string, accepts: (order: number) => boolean): Binary
 }
 
 /**
- * Negative, 0, positive; NaN where neither is less.
- * @throws RunFault for values that have no order
+ * Negative, 0, positive; NaN if neither is less.
+ * @throws RunFault for values without an order
  */
 export function orderOf(left: ExpressionValue, right: ExpressionValue): number {
   if (typeof left === "string" && typeof right === "string") return compareText(left, right);
@@ -151,7 +151,7 @@ export function orderOf(left: ExpressionValue, right: ExpressionValue): number {
   return one < other ? -1 : one > other ? 1 : one === other ? 0 : Number.NaN;
 }
 
-/** `contains` and its like; nil contains nothing. */
+/** `contains` and similar operators; nil contains nothing. */
 function onText(operator: string, apply: (text: string, part: string) => boolean): BinaryOperator {
   return {
     check: (left, right) => (bothMayBe(left, right, isText) ? BOOL : mismatch(operator, left, right)),
@@ -181,7 +181,7 @@ const matches: BinaryOperator = {
   },
 };
 
-/** Making a pattern takes so much longer than reading its text. */
+/** Cost of compiling a pattern, relative to reading its text. */
 const TEXT_OF_PATTERN = 1_000;
 
 export function patternOf(text: string): Pattern | Misuse {
@@ -249,14 +249,14 @@ function numberAt(from: number, at: number): number | bigint {
   return Number.isSafeInteger(item) ? item : toInteger(BigInt(from) + BigInt(at));
 }
 
-/** A whole number from one of any kind; fractions are cut off. */
+/** Converts any number to a whole number; fractions are cut off. */
 export function wholeNumber(value: ExpressionValue): number | bigint {
   if (isInteger(value)) return value;
   if (!(value instanceof Float)) throw new RunFault(`invalid operation: int(${kindOf(value)})`);
   return truncate(value.value);
 }
 
-/** What has no whole number within 64 bits becomes the least of them, as on most processors. */
+/** A value outside of 64 bits becomes the smallest whole number, as on most processors. */
 export function truncate(value: number): number | bigint {
   const whole = Math.trunc(value);
   if (Number.isSafeInteger(whole)) return whole === 0 ? 0 : whole;
@@ -267,7 +267,7 @@ export function truncate(value: number): number | bigint {
 function needsBool(operator: string): BinaryOperator {
   return {
     check: (left, right) => (bothMayBe(left, right, isBoolType) ? BOOL : mismatch(operator, left, right)),
-    // Never called: the compiler makes the two of them itself, as they leave out their right side.
+    // Never called: the compiler handles both, because they skip their right side.
     run: () => null,
   };
 }
@@ -317,7 +317,7 @@ export function checkUnary(operator: string, operand: Type): Type | Misuse {
   return operator === "not" ? BOOL : operand;
 }
 
-/** What `-x`, `+x`, `not x` come to. The operator is looked at once, when the expression is compiled. */
+/** The evaluation of `-x`, `+x`, `not x`. The operator is checked once, when the expression is compiled. */
 export function unaryOperation(operator: string): (operand: ExpressionValue, run: AnyRun) => ExpressionValue {
   if (operator === "not") return (operand) => !truth(operand);
   return operator === "+" ? positive : negative;
@@ -340,7 +340,7 @@ const numbersMinus = arithmetic(
   (left, right) => left - right,
 );
 
-/** @throws RunFault for what is neither true nor false */
+/** @throws RunFault for a value that is not Boolean */
 export function truth(value: ExpressionValue): boolean {
   if (typeof value === "boolean") return value;
   throw new RunFault(`${kindOf(value)} is neither true nor false`);

@@ -1,4 +1,4 @@
-/** The compiler as those see it who compile one kind of node: what they make of its parts, and how they refuse it. */
+/** The compiler as seen by the modules that compile one kind of node. */
 
 import type { Node } from "../syntax/syntax.ts";
 import type { Extent } from "../values/language-error.ts";
@@ -15,7 +15,7 @@ export interface PartCompiler<F> {
   /** @throws LanguageError */
   compile(node: Node): Part<F>;
   fail(message: string, extent: Extent, suggestion?: string): never;
-  /** A part that is constant where its children are. */
+  /** A part that is constant if its children are. */
   folded(node: Node, type: Type, children: readonly Part<F>[], run: Part<F>["run"]): Part<F>;
   /** A part that is never constant. */
   live(node: Node, type: Type, children: readonly Part<F>[], run: Part<F>["run"]): Part<F>;

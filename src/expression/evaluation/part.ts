@@ -1,4 +1,4 @@
-/** A part of an expression after checking: what it is, and how its value comes about. */
+/** A part of an expression after checking: its type and its evaluation. */
 
 import type { Node } from "../syntax/syntax.ts";
 import { type Extent, LanguageError, Misuse, RunFault } from "../values/language-error.ts";
@@ -10,11 +10,11 @@ export interface Part<F> {
   readonly node: Node;
   readonly type: Type;
   readonly run: Evaluate<F>;
-  /** The value, where it is the same for all facts. */
+  /** The value, if it is the same for all facts. */
   readonly constant: ExpressionValue | undefined;
-  /** It reads what a part around it keeps, so that alone it means nothing. */
+  /** Whether it reads a value of a surrounding part, so that it has no meaning alone. */
   readonly isLocal?: boolean;
-  /** The parts it is made of, for those who want to know why. */
+  /** Its parts, for explanations. */
   readonly children: readonly Part<F>[];
 }
 
@@ -23,8 +23,8 @@ export function constantPart<F>(node: Node, value: ExpressionValue, type: Type =
 }
 
 /**
- * A part that depends on nothing but its children: if these are constant, so is it. What fails then fails again when it is run,
- * because it may never be reached.
+ * A part that depends only on its children: if these are constant, so is it. An error in evaluating the constant is raised again
+ * when it is run, because it may never be reached.
  */
 export function foldedPart<F>(
   node: Node,
@@ -45,14 +45,14 @@ export function foldedPart<F>(
   return { node, type, run: guarded, constant: undefined, children };
 }
 
-/** Has faults say where in the text they happened. */
+/** Adds the place in the text to faults. */
 export function withPlace<F>(extent: Extent, run: Evaluate<F>): Evaluate<F> {
   return (state) => {
     try {
       return run(state);
     } catch (error) {
       if (error instanceof RunFault) throw new LanguageError("run", error.message, extent);
-      // A string, array or stack beyond what the machine can hold.
+      // A string, array or stack beyond the limits of the engine.
       if (error instanceof RangeError)
         throw new LanguageError("run", `out of bounds: ${error.message}`, extent);
       throw error;
@@ -60,7 +60,7 @@ export function withPlace<F>(extent: Extent, run: Evaluate<F>): Evaluate<F> {
   };
 }
 
-/** @throws LanguageError for what a check has found wrong */
+/** @throws LanguageError for a failed check */
 export function accepted<T>(checked: T | Misuse, extent: Extent): T {
   if (checked instanceof Misuse) throw new LanguageError("compile", checked.message, extent);
   return checked;

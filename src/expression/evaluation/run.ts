@@ -1,22 +1,22 @@
-/** One evaluation: the facts it is about, its variables, and how much work it may still do. */
+/** One evaluation: its facts, its variables, and its remaining budget. */
 import { RunFault } from "../values/language-error.ts";
 import type { ExpressionValue, Meter } from "../values/values.ts";
 
 /**
- * Work that one evaluation may do: elements made or looked at, and octets of text divided by {@link TEXT_UNIT}. Enough for anything that
- * decides about a query, and over in a few milliseconds.
+ * Budget of one evaluation: elements made or read, and bytes of text divided by {@link TEXT_UNIT}. Enough for any decision about a
+ * query, and small enough to end quickly.
  */
 export const RUN_BUDGET = 100_000;
 
-/** Work that may be done at set-up for the parts that do not depend on the query. */
+/** Budget at setup for the parts that do not depend on the query. */
 export const SETUP_BUDGET = 1_000_000;
 
-/** Text is handled so many octets at a time. */
+/** Bytes of text that cost one unit. */
 export const TEXT_UNIT = 32;
 
 export class Run<F> implements Meter {
   facts: F;
-  /** Values of `let` and of `#`, by number. Kept from one evaluation to the next, as a query costs no array. */
+  /** Values of `let` and of `#`, by number. Kept between evaluations, so that a query needs no array. */
   readonly slots: ExpressionValue[];
   #left = 0;
 
@@ -30,7 +30,7 @@ export class Run<F> implements Meter {
     this.#left = budget;
   }
 
-  /** Lets go of what the evaluation made. */
+  /** Releases the values of the evaluation. */
   end(): void {
     if (this.slots.length > 0) this.slots.fill(null);
   }
@@ -46,5 +46,5 @@ export class Run<F> implements Meter {
   }
 }
 
-/** A part of an expression, ready to be run. */
+/** A part of an expression, ready to run. */
 export type Evaluate<F> = (run: Run<F>) => ExpressionValue;

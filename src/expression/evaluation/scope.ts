@@ -1,11 +1,11 @@
-/** Which names an expression knows at a place in it: variables of `let`, and what `#` is. */
+/** The names known at a place of an expression: variables of `let`, and `#`. */
 import type { Type } from "../values/types.ts";
 import type { ExpressionValue } from "../values/values.ts";
 
 export interface LocalVariable {
   readonly name: string;
   readonly type: Type;
-  /** Where its value stands while the expression runs. */
+  /** Place of its value while the expression runs. */
   readonly slot: number;
   readonly constant: ExpressionValue | undefined;
 }
@@ -15,7 +15,7 @@ export interface PredicateFrame {
   readonly element: Type;
   readonly elementSlot: number;
   readonly indexSlot: number;
-  /** Of `reduce` alone. */
+  /** Only for `reduce`. */
   readonly accumulatorSlot: number | undefined;
 }
 
@@ -24,7 +24,7 @@ export class Scope {
   readonly #frames: PredicateFrame[] = [];
   #slots = 0;
 
-  /** How many values the expression keeps while it runs. */
+  /** Number of values that the expression keeps while it runs. */
   get slots(): number {
     return this.#slots;
   }
@@ -41,7 +41,7 @@ export class Scope {
     return this.#frames.at(-1);
   }
 
-  /** Runs `inside` with one variable more. */
+  /** Runs `inside` with one more variable. */
   withVariable<T>(variable: LocalVariable, inside: () => T): T {
     this.#variables.push(variable);
     try {

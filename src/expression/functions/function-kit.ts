@@ -1,4 +1,4 @@
-/** What the functions of the language are made of. */
+/** Helpers to define the functions of the language. */
 
 import type { Run } from "../evaluation/run.ts";
 import { Misuse, RunFault } from "../values/language-error.ts";
@@ -8,7 +8,7 @@ import { type ExpressionValue, isList, kindOf } from "../values/values.ts";
 export type AnyRun = Run<unknown>;
 
 export interface BuiltinFunction {
-  /** How many arguments there may be. */
+  /** Minimum and maximum number of arguments. */
   readonly least: number;
   readonly most: number;
   /** @returns the type of the result */
@@ -17,7 +17,7 @@ export interface BuiltinFunction {
   call(args: readonly ExpressionValue[], run: AnyRun): ExpressionValue;
 }
 
-/** A function whose parameters have each one type; the last of them may be left out, down to `least`. */
+/** A function whose parameters have one type each; the last of them are optional, down to `least`. */
 export function plainFunction(
   name: string,
   parameters: readonly Type[],
@@ -42,7 +42,7 @@ export function plainFunction(
   };
 }
 
-/** A function of one argument whose check is its own. */
+/** A function of one argument with its own check. */
 export function oneOf(
   accepts: (type: Type) => boolean,
   problem: (type: string) => string,
@@ -75,7 +75,7 @@ export function listArgument(value: ExpressionValue | undefined, what: string): 
   throw new RunFault(`${what} ${kindOf(value ?? null)}`);
 }
 
-/** A whole number that is the number of something. */
+/** A whole number used as a count. */
 export function countArgument(value: ExpressionValue | undefined): number {
   if (typeof value === "number") return value;
   if (typeof value === "bigint") return value > 0n ? Number.MAX_SAFE_INTEGER : Number.MIN_SAFE_INTEGER;

@@ -93,7 +93,7 @@ const get: BuiltinFunction = {
   call: ([object = null, key = null]) => memberOrNil(object, key),
 };
 
-/** Nil for what there is not. */
+/** Nil for a missing member. */
 export function memberOrNil(object: ExpressionValue, key: ExpressionValue): ExpressionValue {
   if (object === null) return null;
   if (isMap(object)) return typeof key === "string" ? (object.get(key) ?? null) : null;
@@ -152,7 +152,7 @@ const fromPairs = ofList(
   "cannot transform % from pairs",
 );
 
-/** Elements once each, by `==`; 1 and 1.0 are the same. */
+/** Removes duplicates by `==`; 1 and 1.0 are the same. */
 function unique(items: readonly ExpressionValue[], run: AnyRun): ExpressionValue {
   const seen = new Set<ExpressionValue>();
   const others: ExpressionValue[] = [];
@@ -201,7 +201,7 @@ const sort = plainFunction(
   1,
 );
 
-/** The items in the order of their keys; items with equal keys stay as they are. */
+/** Sorts items by their keys; items with equal keys keep their order. */
 export function sorted(
   items: readonly ExpressionValue[],
   keys: readonly ExpressionValue[],

@@ -73,7 +73,7 @@ const float = oneOf(
   },
 );
 
-/** A number in any of the forms of Go: decimal, hexadecimal with a binary exponent, `Inf`, `NaN`. */
+/** A number in any of Go's forms: decimal, hexadecimal with a binary exponent, `Inf`, `NaN`. */
 function parseFloatText(text: string): number | undefined {
   const special = /^([+-]?)(inf|infinity|nan)$/i.exec(text);
   if (special !== null) {
@@ -141,7 +141,7 @@ function gather(
 const pick = (wins: (order: number) => boolean) => (numbers: readonly ExpressionValue[]) =>
   numbers.reduce((best, value) => (wins(orderOf(value, best)) ? value : best));
 
-/** As floats, whatever they were: which is what an average is about. */
+/** Computed as floats, since an average may have a fraction. */
 function mean(numbers: readonly ExpressionValue[]): ExpressionValue {
   const sum = numbers.reduce<number>((total, value) => total + numberOf(value, "mean"), 0);
   return new Float(sum / numbers.length);
@@ -165,7 +165,7 @@ function bits(name: string, apply: (left: bigint, right: bigint) => bigint): Bui
 function shift(name: string, apply: (value: bigint, count: bigint) => bigint): BuiltinFunction {
   return bits(name, (value, count) => {
     if (count < 0n) throw new RunFault(`invalid operation: negative shift count ${count}`);
-    // From 64 on nothing else happens, and a shift by millions would make a number of millions of bits.
+    // A larger shift gives the same result, and a huge one would make a huge number.
     return apply(value, count > 64n ? 64n : count);
   });
 }

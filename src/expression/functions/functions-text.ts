@@ -14,7 +14,7 @@ import {
   textArgument,
 } from "./function-kit.ts";
 
-/** A function of strings alone. */
+/** A function with only string arguments. */
 function onStrings(
   name: string,
   count: number,
@@ -52,7 +52,7 @@ function splitting(name: string, keepSeparator: boolean): BuiltinFunction {
   );
 }
 
-/** @param most parts, the last with all the rest; negative for no bound */
+/** @param most maximum number of parts, the last with all the rest; negative for no limit */
 function split(text: string, mark: string, most: number, keepSeparator: boolean): string[] {
   if (most === 0) return [];
   const bound = most < 0 ? Number.MAX_SAFE_INTEGER : most;
@@ -88,7 +88,7 @@ const replace = plainFunction(
   3,
 );
 
-/** An empty text stands in front of each character and at the end. */
+/** An empty text matches before each character and at the end. */
 function replaceNothing(characters: readonly string[], by: string, most: number): string {
   const bound = most < 0 ? characters.length + 1 : most;
   const replaced = characters.map((character, at) => (at < bound ? by : "") + character).join("");
@@ -180,7 +180,7 @@ export const TEXT_FUNCTIONS: Readonly<Record<string, BuiltinFunction>> = {
   ),
 };
 
-/** Character by character: what would become several letters stays. */
+/** Character by character: one whose other case has several letters stays. */
 function changeCase(text: string, upper: boolean): string {
   const change = (character: string) => (upper ? character.toUpperCase() : character.toLowerCase());
   if (isAscii(text)) return change(text);

@@ -1,4 +1,4 @@
-/** The functions of the language itself, besides those with a predicate. */
+/** The functions of the language itself, except those with a predicate. */
 
 import type { BuiltinFunction } from "./function-kit.ts";
 import { LIST_FUNCTIONS } from "./functions-lists.ts";
@@ -9,7 +9,7 @@ export const FUNCTIONS: ReadonlyMap<string, BuiltinFunction> = new Map(
   Object.entries({ ...TEXT_FUNCTIONS, ...NUMBER_FUNCTIONS, ...LIST_FUNCTIONS }),
 );
 
-/** Functions of expr-lang that are left out, each with what to say about it. */
+/** Functions of expr-lang that are not available, each with a message. */
 export const LEFT_OUT: ReadonlyMap<string, string> = new Map(
   ["now", "date", "duration", "timezone"].map((name) => [
     name,

@@ -15,11 +15,11 @@ import { addNumbers } from "./functions-numbers.ts";
 type Apply = (item: ExpressionValue, index: number) => ExpressionValue;
 
 interface PredicateFunction {
-  /** The predicate has to say yes or no. */
+  /** Whether the predicate must return a Boolean. */
   readonly asks: boolean;
-  /** It may be left out: `count(list)`. */
+  /** Whether it is optional: `count(list)`. */
   readonly isOptional?: boolean;
-  /** How many arguments may follow the predicate. */
+  /** Number of further arguments. */
   readonly further?: number;
   result(element: Type, predicate: Type): Type;
   call(
@@ -194,7 +194,7 @@ function applying<F>(
   };
 }
 
-/** `reduce(list, predicate, start)`: without a start, the first element is it. */
+/** `reduce(list, predicate, start)`: without a start, it is the first element. */
 function reduce<F>(compiler: PartCompiler<F>, node: CallNode): Part<F> {
   const [, predicateNode, startNode] = node.args;
   if (predicateNode?.kind !== "predicate") return compiler.fail("not enough arguments to call reduce", node);

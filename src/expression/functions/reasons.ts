@@ -1,4 +1,4 @@
-/** Why an expression says what it says: its parts with their values. */
+/** Explains the result of an expression by its parts and their values. */
 
 import { toJson } from "../evaluation/json.ts";
 import type { Part } from "../evaluation/part.ts";
@@ -9,18 +9,18 @@ import { Callable, type ExpressionValue } from "../values/values.ts";
 export interface ExplainedPart {
   /** As written. */
   readonly text: string;
-  /** In the form of the language, or what went wrong. */
+  /** In the form of the language, or the error. */
   readonly value: string;
   readonly failed: boolean;
 }
 
-/** More would be no explanation. */
+/** More parts would not explain anything. */
 const MAX_PARTS = 12;
 const MAX_VALUE = 80;
 
 /**
- * The operands of `and`, `or` and `not` as far as they were asked, and below them what they ask of the facts.
- * @param evaluate gives a part's value, or throws LanguageError
+ * The evaluated operands of `and`, `or` and `not`, and below them the facts that they read.
+ * @param evaluate returns a part's value, or throws LanguageError
  */
 export function explainParts<F>(
   text: string,
@@ -61,7 +61,7 @@ export function explainParts<F>(
     for (const child of children) ask(child);
     return value;
   };
-  /** Calls without a pointer in them can be asked on their own. */
+  /** Calls without a pointer can be evaluated on their own. */
   const ask = (part: Part<F>): void => {
     if (part.constant !== undefined || part.node.kind === "predicate") return;
     if (part.node.kind === "call" || part.node.kind === "name") {

@@ -1,4 +1,4 @@
-/** The operators of the expression language, and how tightly they bind. */
+/** The operators of the expression language, and their precedence. */
 
 export interface Operator {
   readonly precedence: number;
@@ -35,7 +35,7 @@ export const BINARY: Readonly<Record<string, Operator>> = {
 
 export const UNARY: Readonly<Record<string, number>> = { not: 50, "!": 50, "-": 90, "+": 90 };
 
-/** May have `not` in front. */
+/** May be preceded by `not`. */
 export const NEGATABLE: ReadonlySet<string> = new Set([
   "in",
   "matches",
@@ -46,5 +46,5 @@ export const NEGATABLE: ReadonlySet<string> = new Set([
 
 export const ORDERING: ReadonlySet<string> = new Set(["<", ">", "<=", ">="]);
 
-/** One form of each operator, so that the rest has fewer to know. */
+/** One form of each operator, so that other modules only need to know that. */
 export const CANONICAL: Readonly<Record<string, string>> = { "||": "or", "&&": "and", "^": "**", "!": "not" };

@@ -1,17 +1,17 @@
-/** From words to a tree. */
+/** Parses tokens into a tree. */
 import { type Extent, LanguageError } from "../values/language-error.ts";
 import { BINARY, CANONICAL, NEGATABLE, type Operator, ORDERING, UNARY } from "./operator-table.ts";
 import { PREDICATE_FUNCTIONS } from "./predicate-names.ts";
 import type { MemberNode, Node } from "./syntax.ts";
 import { type ExpressionToken, tokenize } from "./tokens.ts";
 
-/** How many parts an expression may have, as in CoreDNS. */
+/** Maximum parts of an expression, as in CoreDNS. */
 const MAX_NODES = 10_000;
 
-/** How deep brackets may be nested. Each level costs some frames of the stack, here and wherever the tree is walked. */
+/** Maximum nesting of brackets. Each level needs some stack frames, here and wherever the tree is walked. */
 const MAX_NESTING = 200;
 
-/** How many operators may follow each other, for the same reason: each makes the tree one level deeper. */
+/** Maximum operators in a row, for the same reason: each makes the tree one level deeper. */
 const MAX_CHAIN = 1_000;
 
 const CONSTANTS: ReadonlyMap<string, boolean | null> = new Map([
@@ -82,7 +82,7 @@ class Parser {
     return node;
   }
 
-  /** From the start of a token to where reading is now. */
+  /** From the start of a token to the current position. */
   #since({ start }: Extent): Extent {
     return { start, end: this.#tokens[this.#at - 1]?.end ?? start };
   }
@@ -139,7 +139,7 @@ class Parser {
     return least === 0 ? this.#conditional(left, first) : left;
   }
 
-  /** `not` in front of `in` and its like. */
+  /** `not` before `in` and similar operators. */
   #takeNegation(): boolean {
     const following = this.#tokens[this.#at + 1];
     if (!this.#is("operator", "not") || following === undefined || !NEGATABLE.has(following.text))
@@ -300,7 +300,7 @@ class Parser {
     });
   }
 
-  /** Reads up to the closing bracket; the second argument of `filter` and its like is a predicate. */
+  /** Reads up to the closing bracket; the second argument of `filter` and similar functions is a predicate. */
   #arguments(args: Node[], name: string): void {
     const predicateAt = PREDICATE_FUNCTIONS.has(name) ? 1 : -1;
     while (!this.#is("bracket", ")")) {

@@ -31,7 +31,7 @@ export type MemberNode = Extent & {
   readonly kind: "member";
   readonly object: Node;
   readonly property: Node;
-  /** `?.`: nil has no members, and the rest of the chain is left out. */
+  /** `?.`: nil has no members, and the rest of the chain is skipped. */
   readonly isOptional: boolean;
 };
 
@@ -40,6 +40,6 @@ export type CallNode = Extent & {
   readonly name: string;
   readonly nameExtent: Extent;
   readonly args: readonly Node[];
-  /** Written `::name()`: the built-in function, whatever else has the name. */
+  /** Written as `::name()`: the built-in function, even if the name is redefined. */
   readonly isBuiltin: boolean;
 };

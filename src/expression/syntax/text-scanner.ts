@@ -1,12 +1,12 @@
-/** What the scanners of both languages have in common: a position in a text, quoted text, and numbers. */
+/** Base of the scanners of both languages: a position in a text, quoted text, and numbers. */
 import { LanguageError } from "../values/language-error.ts";
 
 export interface EscapeRules {
-  /** The quotation mark that ends the text, and that alone may be escaped. */
+  /** The quotation mark that ends the text, and the only one that may be escaped. */
   readonly quote: string;
-  /** `\u{1F600}`: of the expression language alone. */
+  /** `\u{1F600}`: only in the expression language. */
   readonly braces: boolean;
-  /** `\x41` and `\101` are code points; else they are octets, and what they make has to be UTF-8. */
+  /** Whether `\x41` and `\101` are code points; otherwise they are octets, and the result must be UTF-8. */
   readonly codePoints: boolean;
 }
 
@@ -33,7 +33,7 @@ export class TextScanner {
     return this.at >= this.text.length;
   }
 
-  /** The character `offset` places ahead, empty behind the end. */
+  /** The character `offset` places ahead, empty after the end. */
   protected peek(offset = 0): string {
     return this.text.charAt(this.at + offset);
   }
@@ -42,14 +42,14 @@ export class TextScanner {
     return this.text.startsWith(word, this.at);
   }
 
-  /** Takes the text if it stands here. */
+  /** Consumes the text if it is next. */
   protected take(word: string): boolean {
     if (!this.startsWith(word)) return false;
     this.at += word.length;
     return true;
   }
 
-  /** What a sticky pattern matches here, taken; empty if it does not. */
+  /** Consumes and returns the match of a sticky pattern; empty if it does not match. */
   protected takeMatch(pattern: RegExp): string {
     pattern.lastIndex = this.at;
     const found = pattern.exec(this.text)?.[0] ?? "";
@@ -61,7 +61,7 @@ export class TextScanner {
     throw new LanguageError("compile", message, { start, end });
   }
 
-  /** Octets or text between quotation marks on one line; the first mark has been taken. */
+  /** Octets or text between quotation marks on one line; the first mark has been consumed. */
   protected readEscaped(rules: EscapeRules, opened: number): Uint8Array {
     const octets: Buffer[] = [];
     for (;;) {
@@ -102,7 +102,7 @@ export class TextScanner {
     if (digits === "") this.fail("invalid char escape", start, start + 2);
     const number = Number.parseInt(digits.replaceAll(/[uU{}]/g, ""), 16);
     if (number > 0x10_ff_ff) this.fail("escape beyond the last character", start);
-    // A surrogate is no character: as Go does, the replacement character stands in.
+    // A surrogate is not a character: as in Go, it becomes the replacement character.
     return Buffer.from(String.fromCodePoint(number >= 0xd800 && number <= 0xdfff ? 0xfffd : number));
   }
 }
@@ -110,7 +110,7 @@ export class TextScanner {
 const LEAST = -(2n ** 63n);
 const MOST = 2n ** 63n - 1n;
 
-/** True for integers that both languages can hold: 64 bits with sign. */
+/** True for integers that both languages can represent: 64 bits with sign. */
 export function fitsInteger(value: bigint): boolean {
   return value >= LEAST && value <= MOST;
 }

@@ -1,4 +1,4 @@
-/** The words of the expression language. */
+/** The tokens of the expression language. */
 import type { Extent } from "../values/language-error.ts";
 import { type ExpressionValue, Float, toInteger } from "../values/values.ts";
 import { fitsInteger, TextScanner } from "./text-scanner.ts";
@@ -7,9 +7,9 @@ export type ExpressionTokenKind = "name" | "number" | "string" | "bytes" | "oper
 
 export interface ExpressionToken extends Extent {
   readonly kind: ExpressionTokenKind;
-  /** As written; of text, what it means. */
+  /** As written; for quoted text, its content. */
   readonly text: string;
-  /** What a literal stands for. */
+  /** The value of a literal. */
   readonly value: ExpressionValue;
 }
 
@@ -28,7 +28,7 @@ export const OPERATOR_WORDS: ReadonlySet<string> = new Set([
   "else",
 ]);
 
-/** The longer ones first. */
+/** Longer ones first. */
 const OPERATORS = /\*\*|\?\?|\?\.|\?:|\.\.|::|==|!=|<=|>=|&&|\|\||[-+*/%^!<>=?:.,;|#]/y;
 
 const NAME = /[\p{L}_$][\p{L}\p{Nd}_$]*/uy;
@@ -126,7 +126,7 @@ class Tokenizer extends TextScanner {
     return this.#pushInteger(start, prefixed, BigInt(digits));
   }
 
-  /** A number must not touch a letter. */
+  /** A number must not be directly followed by a letter. */
   #endNumber(start: number): void {
     if (/[\p{L}\p{Nd}_]/u.test(this.peek()))
       this.fail(

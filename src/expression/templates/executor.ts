@@ -8,16 +8,16 @@ import type { TemplateSet } from "./parser.ts";
 import type { Operand, Pipe, Statement, TemplateCommand } from "./syntax.ts";
 import { isObject, isTrue, shownText, type TemplateValue, typeName } from "./template-value.ts";
 
-/** How deep templates may call each other. */
+/** Maximum depth of template calls. */
 const MAX_DEPTH = 100;
 
-/** Work that one execution may do: statements, calls, and octets of output divided by {@link TEXT_UNIT}. */
+/** Budget of one execution: statements, calls, and bytes of output divided by {@link TEXT_UNIT}. */
 const BUDGET = 100_000;
 
-/** How a list of statements was left. */
+/** How a list of statements ended. */
 type Exit = "end" | "break" | "continue";
 
-/** A block with a condition or a list in front. */
+/** A block that begins with a condition or a list. */
 type Control = Extract<Statement, { readonly otherwise: unknown }>;
 
 interface Variable {
@@ -61,7 +61,7 @@ export class Executor implements Meter {
     return "end";
   }
 
-  /** Has faults say where in the template they happened. */
+  /** Adds the place in the template to faults. */
   #located<T>(extent: Extent, work: () => T): T {
     try {
       return work();
@@ -101,7 +101,7 @@ export class Executor implements Meter {
     }
   }
 
-  /** Variables that are declared inside are forgotten behind. */
+  /** Drops the variables declared inside. */
   #scoped<T>(work: () => T): T {
     const { length } = this.#variables;
     try {
@@ -193,7 +193,7 @@ export class Executor implements Meter {
     return value;
   }
 
-  /** @param given what the command before made: nothing for the first one */
+  /** @param given result of the previous command: empty for the first one */
   #command(
     { operands }: TemplateCommand,
     dot: TemplateValue,
@@ -218,7 +218,7 @@ export class Executor implements Meter {
     return this.#operand(first, dot);
   }
 
-  /** An operand as an argument, without any of its own. */
+  /** Evaluates an operand as an argument, without arguments of its own. */
   #operand(operand: Operand, dot: TemplateValue): TemplateValue {
     return this.#located(operand, () => {
       switch (operand.kind) {
@@ -247,7 +247,7 @@ export class Executor implements Meter {
     return this.#variables.findLast((known) => known.name === name)?.value;
   }
 
-  /** The last field may be a method and take arguments. */
+  /** The last field may be a method with arguments. */
   #fields(
     start: TemplateValue,
     fields: readonly string[],
@@ -288,7 +288,7 @@ export class Executor implements Meter {
     return value;
   }
 
-  /** The first argument that decides, or the last one; those behind it are not looked at. */
+  /** The first argument that decides, or the last one; later arguments are not evaluated. */
   #logic(
     decides: boolean,
     operands: readonly Operand[],
@@ -314,7 +314,7 @@ function checkKind(value: TemplateValue, kind: "string" | "int"): void {
   if (!fits) throw new RunFault(`expected ${kind}; found ${typeName(value)}`);
 }
 
-/** @throws RunFault for a field that there is not */
+/** @throws RunFault for an unknown field */
 function fieldOf(value: TemplateValue, field: string, args: readonly TemplateValue[]): TemplateValue {
   if (value === undefined) return undefined;
   if (value === null) throw new RunFault(`nil pointer evaluating interface {}.${field}`);
@@ -339,6 +339,6 @@ function fieldOf(value: TemplateValue, field: string, args: readonly TemplateVal
   if (plain === null || typeof plain !== "object" || !isMap(plain))
     throw new RunFault(`can't evaluate field ${field} in type ${typeName(value)}`);
   if (args.length > 0) throw new RunFault(`${field} is not a method but has arguments`);
-  // A key that is not there has no value; one that holds nil does.
+  // A missing key has no value; a key with nil has one.
   return plain.get(field);
 }

@@ -1,4 +1,4 @@
-/** The functions of templates: those of Go, and `parseInt` of CoreDNS. `and` and `or` are made by the executor, as they leave out arguments. */
+/** The functions of templates: Go's, and CoreDNS's `parseInt`. The executor handles `and` and `or`, because they skip arguments. */
 import { RunFault } from "../values/language-error.ts";
 import { octetLength } from "../values/octet-text.ts";
 import {
@@ -17,7 +17,7 @@ import { isObject, isTrue, printText, type TemplateValue, TextMap, typeName } fr
 export interface TemplateFunction {
   readonly least: number;
   readonly most: number;
-  /** Kinds of arguments that are refused otherwise, by position. */
+  /** Kinds of arguments, by position; others are refused. */
   readonly kinds?: readonly ("string" | "int")[];
   /** @throws RunFault */
   call(args: readonly TemplateValue[], meter: Meter): TemplateValue;
@@ -25,13 +25,13 @@ export interface TemplateFunction {
 
 const ANY = Number.MAX_SAFE_INTEGER;
 
-/** A value on its own, as `html` and its like take it. */
+/** A single value, for `html` and similar functions. */
 function joined(args: readonly TemplateValue[], meter: Meter): string {
   if (args.length === 1 && (args[0] === undefined || args[0] === null)) return "<no value>";
   return print(args, meter);
 }
 
-/** A space between two arguments neither of which is a text. */
+/** With a space between two arguments if neither is a text. */
 function print(args: readonly TemplateValue[], meter: Meter): string {
   let text = "";
   for (const [at, arg] of args.entries()) {
@@ -168,7 +168,7 @@ function textOf(value: TemplateValue): string {
   return typeof value === "string" ? value : "";
 }
 
-/** Without sign: text in a base, within so many bits. */
+/** Unsigned: text in a base, within this many bits. */
 function parseInteger([text, base, bits]: readonly TemplateValue[]): TemplateValue {
   const [word, radix, size] = [textOf(text), Number(base), Number(bits)];
   const fail = (reason: string): never => {

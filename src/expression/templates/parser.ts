@@ -1,19 +1,19 @@
-/** From words to the statements of a template and of those that it defines. */
+/** Parses tokens into the statements of a template and of the templates that it defines. */
 
 import { fitsInteger } from "../syntax/text-scanner.ts";
 import { type Extent, LanguageError } from "../values/language-error.ts";
 import type { Operand, Pipe, Statement, TemplateCommand } from "./syntax.ts";
 import { type TemplateToken, tokenize } from "./tokens.ts";
 
-/** How deep blocks and brackets may be nested. */
+/** Maximum nesting of blocks and brackets. */
 const MAX_NESTING = 100;
 
-/** Statements by the name of the template; the main one included. */
+/** Statements by the name of the template, including the main one. */
 export type TemplateSet = ReadonlyMap<string, readonly Statement[]>;
 
 /**
  * @param name of the main template
- * @param functions that there are
+ * @param functions known functions
  * @throws LanguageError
  */
 export function parseTemplate(text: string, name: string, functions: ReadonlySet<string>): TemplateSet {
@@ -170,7 +170,7 @@ class Parser {
     return { kind, pipe, body, otherwise, ...extentOf(word) };
   }
 
-  /** Behind `else`: another condition of the same kind, or statements. */
+  /** After `else`: another condition of the same kind, or statements. */
   #otherwise(kind: "if" | "with" | "range"): readonly Statement[] {
     const word = this.#peekWord();
     if (word.kind === "name" && word.text === kind && kind !== "range")
@@ -197,7 +197,7 @@ class Parser {
     this.#add(name, this.#definition(), opened);
   }
 
-  /** A template of its own knows no variables but `$`. */
+  /** A defined template has only the variable `$`. */
   #definition(): readonly Statement[] {
     const [variables, ranges] = [this.#variables, this.#ranges];
     this.#variables = ["$"];
@@ -248,7 +248,7 @@ class Parser {
     }
     const [first] = commands;
     if (first === undefined) this.#fail(`missing value for ${where}`, this.#current);
-    // A variable is known from behind its own value on.
+    // A variable is known after its own value.
     if (!isAssignment) this.#variables.push(...variables);
     return {
       variables,
@@ -303,7 +303,7 @@ class Parser {
     return { operands, start: start.start, end: this.#tokens[this.#at - 1]?.end ?? start.end };
   }
 
-  /** A term and the fields behind it. */
+  /** A term and the fields after it. */
   #operand(): Operand | undefined {
     const term = this.#term();
     if (term === undefined) return undefined;
@@ -367,7 +367,7 @@ function isBlank(body: readonly Statement[]): boolean {
   return body.every((statement) => statement.kind === "text" && statement.text.trim() === "");
 }
 
-/** What comes out of a pipe can only be given to something that takes arguments. */
+/** Only a callable command can receive the result of a pipe. */
 function checkStage({ operands: [first] }: TemplateCommand, stage: number): void {
   if (first === undefined || !["constant", "nil", "dot"].includes(first.kind)) return;
   throw new LanguageError("compile", `non executable command in pipeline stage ${stage}`, first);

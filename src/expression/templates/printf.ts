@@ -1,4 +1,4 @@
-/** `printf`, with the verbs of Go. What does not fit is told in the output, as `%!d(string=a)`. */
+/** `printf`, with Go's verbs. A mismatch is shown in the output, as `%!d(string=a)`. */
 import {
   Callable,
   type ExpressionValue,
@@ -10,7 +10,7 @@ import {
 } from "../values/values.ts";
 import { isObject, printText, type TemplateValue, typeName } from "./template-value.ts";
 
-/** Widths and precisions beyond it are cut: nobody fills a record with more. */
+/** Larger widths and precisions are reduced: no record has room for more. */
 const MAX_WIDTH = 1_000;
 
 interface Format {
@@ -76,7 +76,7 @@ function formatOne(verb: string, value: TemplateValue, format: Format, meter: Me
   return formatted ?? misfit(verb, value, format, meter);
 }
 
-/** @returns `undefined` where the verb does not fit */
+/** @returns `undefined` if the verb does not fit */
 function ofKind(verb: string, value: ExpressionValue, format: Format, meter: Meter): string | undefined {
   if (typeof value === "boolean")
     return verb === "t" || verb === "v" ? padded(String(value), format) : undefined;
@@ -259,7 +259,7 @@ function exponential(value: number, precision: number): string {
   return withGoExponent(digits, Number(exponent));
 }
 
-/** `%.3g`: as many digits, without zeros at the end. */
+/** `%.3g`: this many digits, without trailing zeros. */
 function shortest(value: number, precision: number): string {
   const places = Math.max(precision, 1);
   const exponent = Number(value.toExponential(Math.min(places - 1, 100)).split("e")[1] ?? 0);

@@ -16,11 +16,11 @@ export type Statement = Extent &
     | { readonly kind: "break" | "continue" }
   );
 
-/** Commands, each of which gets what the one before made as its last argument. */
+/** Commands, each of which receives the result of the previous one as its last argument. */
 export interface Pipe extends Extent {
-  /** Variables that take the value, with their `$`. */
+  /** Variables that receive the value, with their `$`. */
   readonly variables: readonly string[];
-  /** `=` in place of `:=`: the variables are there already. */
+  /** `=` in place of `:=`: the variables exist already. */
   readonly isAssignment: boolean;
   readonly commands: readonly TemplateCommand[];
 }

@@ -1,4 +1,4 @@
-/** Values of templates: those of expressions, things with fields, and nothing at all. */
+/** Values of templates: those of expressions, objects with fields, and no value. */
 import {
   Callable,
   type ExpressionValue,
@@ -11,25 +11,25 @@ import {
   valueText,
 } from "../values/values.ts";
 
-/** `undefined` is what a key has that is not there; nil is a value. */
+/** `undefined` is the value of a missing key; nil is a value. */
 export type TemplateValue = ExpressionValue | TemplateObject | undefined | readonly TemplateObject[];
 
-/** Something with named fields. */
+/** An object with named fields. */
 export interface TemplateObject {
   readonly typeName: string;
-  /** `undefined` where there is no such field. */
+  /** `undefined` if there is no such field. */
   field(name: string): TemplateMember | undefined;
   /** As `print` shows it. */
   text(): string;
 }
 
-/** A field, or a method with as many parameters, each of which is a text. */
+/** A field, or a method with this many text parameters. */
 export interface TemplateMember {
   readonly parameters: number;
   get(args: readonly string[]): TemplateValue;
 }
 
-/** A map whose values are texts: a key that is not there has the empty one for `index`. */
+/** A map with text values: for `index`, a missing key has the empty text. */
 export class TextMap extends Map<string, string> {}
 
 export function isObject(value: TemplateValue): value is TemplateObject {
@@ -40,7 +40,7 @@ export function isPlain(value: TemplateValue): value is ExpressionValue | undefi
   return !isObject(value);
 }
 
-/** What `if`, `with`, `and` and `or` take for true. */
+/** Whether `if`, `with`, `and` and `or` take the value for true. */
 export function isTrue(value: TemplateValue): boolean {
   if (value === undefined || value === null || value === false || value === 0 || value === "") return false;
   if (isObject(value)) return true;
@@ -66,7 +66,7 @@ export function printText(value: TemplateValue, meter: Meter): string {
   return valueText(value as ExpressionValue, meter);
 }
 
-/** The type in the words of Go, which the output of `printf` shows where a verb does not fit. */
+/** The type in Go's words, which `printf` shows if a verb does not fit. */
 export function typeName(value: TemplateValue): string {
   if (value === undefined || value === null) return "<nil>";
   if (isObject(value)) return value.typeName;

@@ -16,7 +16,7 @@ const DATA: TemplateObject = {
         : undefined,
 };
 
-/** What a template writes, or its fault with its place. */
+/** The output of a template, or its fault with the place. */
 function run(text: string): string {
   try {
     return compileTemplate(text).execute(DATA);

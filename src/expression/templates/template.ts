@@ -1,4 +1,4 @@
-/** Go's template language, as far as records are written in it: compiled once at set-up, run for each query. */
+/** Go's template language, as far as records need it: compiled once at setup, run for each query. */
 import type { LanguageError } from "../values/language-error.ts";
 import { Executor } from "./executor.ts";
 import { TEMPLATE_FUNCTIONS } from "./functions.ts";
@@ -20,7 +20,7 @@ export class Template {
   }
 
   /**
-   * What stands behind a field at the start of the template, where the rest of it is the same for all data.
+   * The constant text after a field at the start of the template.
    * @returns `undefined` for any other template
    */
   textBehind(field: string): string | undefined {
@@ -35,7 +35,7 @@ export class Template {
   }
 
   /**
-   * The text that the template makes of `data`. It ends within some milliseconds, whatever the template says.
+   * Renders the template with `data`. The work is limited, whatever the template.
    * @throws LanguageError of stage `run`
    */
   execute(data: TemplateValue): string {
@@ -48,7 +48,7 @@ export function compileTemplate(text: string): Template {
   return new Template(text, parseTemplate(text, MAIN, FUNCTION_NAMES));
 }
 
-/** Where a fault stands in the template: the line from 1, the column from 1 in characters. */
+/** Place of a fault in the template: the line from 1, the column from 1 in characters. */
 export function placeOf(
   text: string,
   { start }: LanguageError,

@@ -1,4 +1,4 @@
-/** The words of the template language: text, and the inside of actions between braces. */
+/** The tokens of the template language: text, and the content of actions between braces. */
 
 import { fitsInteger, TextScanner } from "../syntax/text-scanner.ts";
 import type { Extent } from "../values/language-error.ts";
@@ -26,7 +26,7 @@ export interface TemplateToken extends Extent {
 const NAME = /[\p{L}_][\p{L}\p{Nd}_]*/uy;
 const NAMED_BEHIND = /[\p{L}\p{Nd}_]*/uy;
 
-/** What may follow a name, a field or a variable. */
+/** May follow a name, a field or a variable. */
 const ENDS_WORD = /^(?:$|[\s.,|:()=]|-?\}\})/;
 
 /** @throws LanguageError */
@@ -72,7 +72,7 @@ class Tokenizer extends TextScanner {
     if (!this.#takeClosing()) this.fail("comment ends before closing delimiter");
   }
 
-  /** `}}`, with the space behind it if it says so. */
+  /** `}}`, with the space after it if the mark trims. */
   #takeClosing(): boolean {
     if (this.take("}}")) return true;
     if (this.takeMatch(/\s-\}\}/y) === "" && this.takeMatch(/\s+-\}\}/y) === "") return false;
@@ -165,7 +165,7 @@ class Tokenizer extends TextScanner {
   }
 }
 
-/** Underscores stand between digits or behind a prefix, and nowhere else. */
+/** Underscores are only valid between digits or after a prefix. */
 const INTEGER =
   /^[+-]?(?:0[xX](?:_?[\da-fA-F])+|0[oO](?:_?[0-7])+|0[bB](?:_?[01])+|0(?:_?[0-7])*|[1-9](?:_?\d)*)$/;
 const DECIMAL = /^[+-]?(?:\d(?:_?\d)*\.?(?:\d(?:_?\d)*)?|\.\d(?:_?\d)*)(?:[eE][+-]?\d(?:_?\d)*)?$/;
@@ -176,7 +176,7 @@ function parseNumber(word: string): ExpressionValue | undefined {
     const isNegative = plain.startsWith("-");
     const digits = plain.replace("-", "").replace(/^0(?=[0-7])/, "0o");
     const value = BigInt(digits.toLowerCase()) * (isNegative ? -1n : 1n);
-    // What fits 64 bits without sign is told when it is used; what does not is no number.
+    // A number that fits into 64 unsigned bits is checked when it is used; others are invalid.
     if (value >= 2n ** 64n || value < -(2n ** 63n)) return undefined;
     return fitsInteger(value) ? toInteger(value) : value;
   }

@@ -1,9 +1,9 @@
-/** What is wrong with a text in one of the two small languages, and where. */
+/** A fault of a text in one of the two small languages, with its place. */
 
 /** `compile`: the text can never be run. `run`: it failed for these values. */
 export type Stage = "compile" | "run";
 
-/** Where something stands in the text: `[start, end)` in UTF-16 code units. */
+/** A range of the text: `[start, end)` in UTF-16 code units. */
 export interface Extent {
   readonly start: number;
   readonly end: number;
@@ -14,7 +14,7 @@ export class LanguageError extends Error {
   readonly stage: Stage;
   readonly start: number;
   readonly end: number;
-  /** The known word nearest to what was found. */
+  /** The known word most similar to the one found. */
   readonly suggestion: string | undefined;
 
   constructor(stage: Stage, message: string, { start, end }: Extent, suggestion?: string) {
@@ -26,12 +26,12 @@ export class LanguageError extends Error {
   }
 }
 
-/** What went wrong while a text was run, before it is known where: the place is put on where it passes by. */
+/** A fault at run time without a place, which the callers add. */
 export class RunFault extends Error {
   override readonly name = "RunFault";
 }
 
-/** What is wrong with arguments or a number, before it is known where it stands. */
+/** A fault of arguments, or of their number, without a place. */
 export class Misuse {
   readonly message: string;
 

@@ -1,4 +1,4 @@
-/** What is known of a value before the expression is run. */
+/** The type of a value, as far as it is known before the expression is run. */
 import { Callable, type ExpressionValue, Float, isInteger, isList, isMap } from "./values.ts";
 
 export type TypeKind =
@@ -15,7 +15,7 @@ export type TypeKind =
 
 export interface Type {
   readonly kind: TypeKind;
-  /** Of arrays: what all elements are. */
+  /** For arrays: the type of all elements. */
   readonly element?: Type;
 }
 
@@ -46,20 +46,20 @@ export function isText({ kind }: Type): boolean {
   return kind === "string";
 }
 
-/** True where both are what `accepts` says, as far as that is known. */
+/** True if `accepts` may be true of both types. */
 export function bothMayBe(left: Type, right: Type, accepts: (type: Type) => boolean): boolean {
   const mayBe = (type: Type) => type.kind === "unknown" || accepts(type);
   return mayBe(left) && mayBe(right);
 }
 
-/** True where `==` can ever be true. */
+/** True if `==` may ever be true. */
 export function areComparable(left: Type, right: Type): boolean {
   if (left.kind === right.kind) return true;
   if ([left.kind, right.kind].some((kind) => kind === "nil" || kind === "unknown")) return true;
   return isNumeric(left) && isNumeric(right);
 }
 
-/** What a condition's branches have in common. */
+/** The common type of a condition's branches. */
 export function commonType(one: Type, other: Type): Type {
   if (one.kind === other.kind) {
     if (one.kind !== "array") return one;
@@ -69,7 +69,7 @@ export function commonType(one: Type, other: Type): Type {
   return other.kind === "nil" ? one : UNKNOWN;
 }
 
-/** In the words of messages. */
+/** As in messages. */
 export function typeText({ kind }: Type): string {
   return kind;
 }

@@ -1,6 +1,6 @@
 /**
- * Values of the two languages. Text, truth and whole numbers, which nearly all expressions are about, are plain values of
- * JavaScript, so that making one costs nothing; a number with a fraction is an object, because 2 and 2.0 are different things.
+ * Values of the two languages. Text, Booleans and whole numbers, which most expressions use, are plain JavaScript values, so that
+ * making one costs nothing; a number with a fraction is an object, because 2 and 2.0 are different values.
  */
 import { RunFault } from "./language-error.ts";
 
@@ -25,7 +25,7 @@ export class Float {
   }
 }
 
-/** A function of the environment as a value: all that can be done with it is to call it. */
+/** A function of the environment as a value: it can only be called. */
 export class Callable {
   readonly name: string;
   readonly call: () => ExpressionValue;
@@ -48,21 +48,21 @@ export function isMap(value: ExpressionValue): value is ReadonlyMap<string, Expr
   return value instanceof Map;
 }
 
-/** A whole number in its shortest form, cut to 64 bits as the languages' arithmetic does. */
+/** A whole number in its shortest form, cut to 64 bits like the languages' arithmetic. */
 export function toInteger(value: bigint): number | bigint {
   const cut = BigInt.asIntN(64, value);
   const small = Number(cut);
   return Number.isSafeInteger(small) ? small : cut;
 }
 
-/** The number that an integer or a float is, `undefined` for anything else. */
+/** The number of an integer or a float, `undefined` for any other value. */
 export function toNumber(value: ExpressionValue): number | undefined {
   if (typeof value === "number") return value;
   if (value instanceof Float) return value.value;
   return typeof value === "bigint" ? Number(value) : undefined;
 }
 
-/** The kind of a value in the words of messages. */
+/** The kind of a value, as in messages. */
 export function kindOf(value: ExpressionValue): string {
   if (value === null) return "nil";
   if (isInteger(value)) return "int";
@@ -74,12 +74,12 @@ export function kindOf(value: ExpressionValue): string {
   return isMap(value) ? "map" : "array";
 }
 
-/** How deep arrays and maps may lie inside each other before work on them stops. */
+/** Maximum nesting of arrays and maps. */
 const MAX_DEPTH = 200;
 
-/** Takes note of work, so that no expression runs for long. */
+/** Counts work, so that no expression runs for long. */
 export interface Meter {
-  /** @throws RunFault when there was too much work */
+  /** @throws RunFault when the budget is exceeded */
   spend(amount: number): void;
 }
 
@@ -102,7 +102,7 @@ export function equalValues(left: ExpressionValue, right: ExpressionValue, meter
   meter.spend(left.size);
   for (const [key, item] of left) {
     const partner = right.get(key);
-    // Inside maps 1 and 1.0 are different, as they are where the language comes from.
+    // Inside maps 1 and 1.0 are different, as in expr-lang.
     if (partner === undefined || item instanceof Float !== partner instanceof Float) return false;
     if (!equalValues(item, partner, meter, depth + 1)) return false;
   }
@@ -151,7 +151,7 @@ export function valueText(value: ExpressionValue, meter: Meter, depth = 0): stri
   return `[${value.map((item) => valueText(item, meter, depth + 1)).join(" ")}]`;
 }
 
-/** A float as Go's `%v` and `%g` print it: the fewest digits that say it exactly, with an exponent from a million on. */
+/** A float as in Go's `%v` and `%g`: the fewest digits that are exact, with an exponent from a million on. */
 export function floatText(value: number): string {
   if (Number.isNaN(value)) return "NaN";
   if (!Number.isFinite(value)) return value > 0 ? "+Inf" : "-Inf";

@@ -68,7 +68,7 @@ function resolveNameServers(view: ClusterView, zone: ClusterZone, owner: Name): 
   const servers = findNameServers(view, zone);
   const names = new Map<string, Name>();
   for (const { name } of servers) names.set(name.toString(), name);
-  // A zone without any NS is none; the address may come when the network does.
+  // A zone needs an NS record; its address may follow when the network is up.
   if (names.size === 0) names.set(zone.nameServer.toString(), zone.nameServer);
   const answer = Array.from(names.values(), (nameServer) => NS.create(owner, view.ttl, { nameServer }));
   const additional = servers.map(({ name, octets }) =>

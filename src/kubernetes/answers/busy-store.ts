@@ -5,7 +5,7 @@ import type { Outcome } from "../../plugin/query/outcome.ts";
 import type { Query } from "../../plugin/query/query.ts";
 import { StoreBusyError } from "../store/tables/state-reader.ts";
 
-/** Turns of the event loop: some seconds, after which nobody waits for the answer any more. */
+/** Turns of the event loop: some seconds, after which no client waits for the answer. */
 const MOST_TURNS = 50_000;
 
 /**

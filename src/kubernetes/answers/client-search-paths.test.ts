@@ -163,7 +163,7 @@ describe("the search path", () => {
     assert.deepEqual(pathOf("10.0.0.1")[0], "blog.svc.cluster.local.");
   });
 
-  it("is known only where pods are watched, which is said to who wants it", () => {
+  it("is known only where pods are watched, and the caller can ask whether they are", () => {
     for (const mode of ["disabled", "insecure"] as const) {
       const { list, pathOf, paths } = make(mode);
       list();

@@ -25,7 +25,7 @@ export class ClientSearchPaths implements SearchPathSource {
   readonly #paths = new Map<ClusterZone, Map<string, readonly Name[]>>();
   /** What the node adds to the path of its pods: the search list of this server's own resolv.conf. To be set before the first query. */
   hostSearch: readonly Name[] = [];
-  /** Whether anybody will ask. */
+  /** Whether a plugin will ask. */
   wanted = false;
 
   constructor(answers: ClusterAnswers) {

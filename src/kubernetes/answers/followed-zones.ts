@@ -54,7 +54,7 @@ export class FollowedZones implements TransferSource {
     const { store } = this.#view;
     if (!store.isSynced) throw new ZoneNotLoadedError(zone.name);
     const { live, history } = zone;
-    // Serials of a replica are not its own, so that two states may have the same: nobody could tell what to add to which.
+    // Serials of a replica are not its own, so that two states may have the same: a client could not tell which difference belongs to which state.
     if (store.isReplica || this.#isStopped) return liveCopy(live, store);
     this.#follow();
     return (knownSerial === undefined ? undefined : history.changes(knownSerial)) ?? history.copy();

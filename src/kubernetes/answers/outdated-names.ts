@@ -1,5 +1,5 @@
 /**
- * A change in the cluster makes answers untrue that somebody may have kept. Their names are gathered for a moment and then told, so that
+ * A change in the cluster outdates answers that caches may hold. Their names are collected for a moment and then announced, so that
  * exactly those are forgotten.
  */
 import type { Name } from "../../dns/name.ts";
@@ -7,8 +7,8 @@ import type { Clock, Timer } from "../../lib/time/clock.ts";
 import { joinDotted } from "./cluster-zone.ts";
 
 /**
- * Milliseconds from one telling to the next, in which changes are gathered, at the least and at the most. Forgetting costs a look at
- * what is kept, and gets a tenth of the time. What comes after a pause is told at once, within the change.
+ * Least and most milliseconds between two announcements, in which changes are collected. Forgetting costs a look at
+ * what is kept, and gets a tenth of the time. A change after a pause is announced at once.
  */
 const SHORTEST_GATHERING = 1;
 const LONGEST_GATHERING = 50;
@@ -55,7 +55,7 @@ export class OutdatedClusterNames {
     else this.#timer = clock.after(wait, () => this.#tell(clock.now()));
   }
 
-  /** Whether what is known by a key will be told, so that nobody has to make its name. */
+  /** Whether the name of a key will be announced already, so that it need not be built again. */
   has(key: string | number): boolean {
     return this.#all || this.#names.has(key);
   }

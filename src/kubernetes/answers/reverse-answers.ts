@@ -45,7 +45,7 @@ function namesOfAddress(view: ClusterView, zone: ClusterZone, key: AddressKey): 
   let texts: Set<string> | undefined;
   for (const set of view.store.services.endpointSetsAt(key)) {
     const entry = set.owner;
-    // Slices may outlive their service for a moment; a name that leads nowhere is no help to anybody.
+    // Slices may outlive their service for a moment; a name that leads nowhere helps no client.
     if (entry.type === undefined || entry.type === "externalName" || !view.shows(entry)) continue;
     for (const group of set.groups) {
       const visible = entry.visibleCount(group);

@@ -1,4 +1,4 @@
-/** All records of services in one zone, for whoever copies it (docs/spec/kubernetes-dns.md#transfer). */
+/** All records of services in one zone, for zone transfers (docs/spec/kubernetes-dns.md#transfer). */
 import { Name } from "../../dns/name.ts";
 import type { ResourceRecord } from "../../dns/record-kind.ts";
 import { RecordType } from "../../dns/type-names.ts";

@@ -46,7 +46,7 @@ export abstract class ZoneHandler<Zone, Found> {
     return this.memo.octets;
   }
 
-  /** Gives the memory of remembered answers back, once nobody asks any more: see `AnswerMemo`. */
+  /** Returns the memory of remembered answers once no query can reach them: see `AnswerMemo`. */
   release(releasePages: ((octets: Uint8Array) => void) | undefined): void {
     this.memo.release(releasePages);
   }

@@ -1,4 +1,4 @@
-/** Changes of a cluster's zone, put to copies that somebody took earlier. */
+/** Differences of a cluster's zone, applied to copies taken earlier. */
 import assert from "node:assert/strict";
 import { beforeEach, describe, it } from "node:test";
 import { setImmediate as nextImmediate } from "node:timers/promises";

@@ -1,7 +1,7 @@
 /**
  * What changed in a zone of the cluster from one copy to the next, for secondaries that have an older one (IXFR, RFC 1995).
  *
- * Nothing is remembered until somebody copies the zone. While that copy goes out its records are kept, as octets. From then on the state
+ * Nothing is recorded until a client transfers the zone. While that copy goes out its records are kept, as octets. From then on the state
  * is cut at most once a second: names of services that changed are gathered, and what they come to is compared with what is kept.
  * Serials are times in seconds, so one state a second keeps them from running ahead of the clock.
  */
@@ -109,7 +109,7 @@ export class ZoneHistory {
     return { soa, records: () => this.#records(soa, server, states) };
   }
 
-  /** What changed since a state; `undefined` where nobody knows any more. */
+  /** What changed since a state; `undefined` where that state is no longer recorded. */
   changes(serial: number): ZoneTransfer | undefined {
     const soa = this.#current;
     if (soa === undefined) return undefined;
@@ -206,7 +206,7 @@ export class ZoneHistory {
         isNews = true;
       }
     } catch {
-      // Whoever asks next gets all of it.
+      // The next client gets the whole zone.
       this.#forget();
     } finally {
       this.#isComparing = false;

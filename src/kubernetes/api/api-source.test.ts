@@ -174,11 +174,7 @@ describe("goes on after", () => {
       { kind: "answer", contentType: "application/json", body: '{"type":"ADDED"' },
       /ended in the middle/,
     ],
-    [
-      "JSON that is none",
-      { kind: "answer", contentType: "application/json", body: "{]\n" },
-      /not valid JSON/,
-    ],
+    ["invalid JSON", { kind: "answer", contentType: "application/json", body: "{]\n" }, /not valid JSON/],
     [
       "another kind",
       {
@@ -189,7 +185,7 @@ describe("goes on after", () => {
       /of kind "Secret" and not Service/,
     ],
     [
-      "protobuf that is none",
+      "invalid protobuf",
       { kind: "answer", contentType: "application/vnd.kubernetes.protobuf", body: "\0\0\0\u0003abc" },
       /not valid protobuf|does not begin/,
     ],

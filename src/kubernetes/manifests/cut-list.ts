@@ -1,6 +1,6 @@
 /**
  * A large List of Kubernetes in YAML -> pieces that are parsed one after the other. `kubectl get -o yaml` prints one document however many objects there are,
- * and parsing takes more than a second for a megabyte, in which nobody is answered.
+ * and parsing takes more than a second for a megabyte, in which no query is answered.
  */
 
 export interface CutList {

@@ -1,5 +1,5 @@
 /**
- * The endpoints of services whose folder holds pods but no slices: nobody runs a control plane over a folder, so this
+ * The endpoints of services whose folder holds pods but no slices: a folder has no control plane, so this
  * does for DNS what the endpoint slice controller does in a cluster.
  */
 
@@ -70,7 +70,7 @@ function endpointHostname(pod: ManifestPod, service: string): string {
 }
 
 /**
- * In a folder nobody keeps the conditions up to date: a pod is ready unless its status says that it is not, or that it
+ * No controller keeps the conditions in a folder up to date: a pod is ready unless its status says that it is not, or that it
  * has not begun to run.
  */
 function isReady(pod: JsonObject): boolean {

@@ -390,7 +390,7 @@ describe("ManifestSource", () => {
     assert.match(problems.join(), /^\/b\.yaml:1: Service shop\/a replaces the one in .*\/a\.yaml:1$/);
   });
 
-  it("warns of a service that nobody gives an address", async () => {
+  it("warns of a service that gets no address", async () => {
     await write("a.yaml", "apiVersion: v1\nkind: Service\nmetadata: { name: a }\nspec: { ports: [] }\n");
     await start();
     assert.match(

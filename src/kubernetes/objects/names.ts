@@ -5,7 +5,7 @@ import { parseIpAddress } from "../../lib/net/ip-address.ts";
 const TARGET_LABEL = /^[a-z0-9_](?:[a-z0-9_-]{0,61}[a-z0-9_])?$/;
 const MAX_HOST_NAME_LENGTH = 253;
 
-/** A label as RFC 1123 and the API server want it: lower-case letters, digits and inner hyphens, 63 at the most. */
+/** A label as RFC 1123 and the API server want it: lower-case letters, digits and inner hyphens, at most 63. */
 export function isDnsLabel(text: string): boolean {
   // By hand: three texts of each object that changes are looked at, and to call a regular expression takes longer than to look.
   const { length } = text;

@@ -68,7 +68,7 @@ export interface Service {
   /** Every endpoint counts as ready (docs/spec/kubernetes-dns.md#ready-endpoints and docs/spec/kubernetes-dns.md#publish-not-ready). */
   readonly publishNotReadyAddresses: boolean;
   /**
-   * External IPs, then the load balancer's addresses or host names, as text, without duplicates. Empty where nobody asked for them
+   * External IPs, then the load balancer's addresses or host names, as text, without duplicates. Empty where they were not asked for
    * (`k8s_external`).
    */
   readonly externalAddresses: readonly string[];
@@ -109,7 +109,7 @@ export interface Pod {
   readonly name: string;
   /** Without duplicates. Keys and not octets: an array of octets for each of 150,000 pods would take 35 MB. */
   readonly addresses: readonly AddressKey[];
-  /** Empty where nobody asked for them. Pods of one template share one map. */
+  /** Empty where they were not asked for. Pods of one template share one map. */
   readonly labels: ReadonlyMap<string, string>;
   /** Present on a pod that lives on its node's network: its address is that of the node. Others do without the member. */
   readonly hostNetwork?: true;
@@ -140,7 +140,7 @@ export type Reduced<T> = { readonly object: T } | Unusable;
 
 export interface Unusable {
   readonly problem: string;
-  /** There is nothing wrong with it: it is for somebody else. */
+  /** The object is valid, but meant for another controller. */
   readonly isForeign?: true;
   /** It is legal and has no effect, which is worth a word only to those who write such objects by hand. */
   readonly isUnclaimed?: true;

@@ -72,7 +72,7 @@ describe("reduceService", () => {
     ["an address not yet assigned", { clusterIP: "" }, "clusterIP", [], ""],
     ["no spec at all", undefined, "clusterIP", [], ""],
     ["spec null", null, "clusterIP", [], ""],
-    ["one address of two that is none", { clusterIPs: ["bad", "10.96.0.1"] }, "clusterIP", ["10.96.0.1"], ""],
+    ["one invalid address of two", { clusterIPs: ["bad", "10.96.0.1"] }, "clusterIP", ["10.96.0.1"], ""],
     ["headless", { clusterIP: "None", clusterIPs: ["None"] }, "headless", [], ""],
     ["headless, old form", { clusterIP: "None" }, "headless", [], ""],
     ["NodePort", { type: "NodePort", clusterIP: "10.96.0.1" }, "clusterIP", ["10.96.0.1"], ""],
@@ -203,7 +203,7 @@ describe("reduceEndpointSlice", () => {
       { endpoints: [{ addresses: ["10.0.0.1"] }], ports: [{ name: null, port: null }] },
       1,
     ],
-    ["an address that is none", { endpoints: [{ addresses: ["10.0.0.1", "10.0.0", 7] }] }, 1],
+    ["an invalid address", { endpoints: [{ addresses: ["10.0.0.1", "10.0.0", 7] }] }, 1],
   ];
   for (const [title, rest, groups] of odd) {
     it(`takes ${title} as far as it goes`, () => {

@@ -116,7 +116,7 @@ export function podAddresses(pod: unknown): readonly Uint8Array[] {
   return readAddresses([...texts, textMember(status, "podIP")]);
 }
 
-/** The addresses among the texts, without duplicates and without what is none. */
+/** The valid addresses among the texts, without duplicates. */
 export function readAddresses(texts: readonly string[]): readonly Uint8Array[] {
   if (texts.length === 0) return NO_ADDRESSES;
   const addresses: Uint8Array[] = [];

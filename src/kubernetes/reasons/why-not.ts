@@ -1,6 +1,6 @@
 /**
  * Why a question to the cluster has no answer, in words for the people who run it. It goes through whole indexes and
- * makes texts, so it is for questions that somebody follows and not for serving.
+ * makes texts, so it is for explanations and not for serving.
  */
 import type { Name } from "../../dns/name.ts";
 import { RecordType, recordTypeName } from "../../dns/type-names.ts";

@@ -1,4 +1,4 @@
-/** What an answer of the cluster rests on, in words for the people who run it. For questions that somebody follows, as why-not.ts. */
+/** Explains what an answer of the cluster rests on, in words for operators. For explanations only, as why-not.ts. */
 import type { Name } from "../../dns/name.ts";
 import { RecordType } from "../../dns/type-names.ts";
 import { formatIpAddress } from "../../lib/net/ip-address.ts";

@@ -48,7 +48,7 @@ export type SharedLarge =
 
 /** Hears of everything that is done to a store, after it was done; a put that says nothing new is left out. */
 export interface StoreObserver {
-  /** Who shares it has to join anew. */
+  /** Threads that share it have to join anew. */
   moved?(): void;
   /** What does not lie in the memory that is shared. */
   large?(large: SharedLarge): void;
@@ -176,13 +176,13 @@ export class ClusterStore {
     return this.#memory.isReader ? this.#reader.read(look) : look();
   }
 
-  /** The same for who cannot wait for another turn: `undefined` where another thread writes for too long. */
+  /** The same for callers that cannot wait for another turn: `undefined` where another thread writes for too long. */
   tryRead<T>(look: () => T): T | undefined {
     return this.#memory.isReader ? this.#reader.tryRead(look) : look();
   }
 
   /**
-   * Lets stores in other threads {@link join}: from now on all objects lie in memory that all of them read. Who joins has to be told of
+   * Lets stores in other threads {@link join}: from now on all objects lie in memory that all of them read. A thread that joins needs to hear of
    * changes, of memory that has moved, and of large objects ({@link StoreObserver}).
    *
    * Why no answer that is remembered stays untrue: an answer is read, found whole and remembered in one turn of the event loop. A change is

@@ -12,7 +12,7 @@ export function programFile(path: string): URL {
 
 /** @param path below `docs/`, which the build copies beside the program's other files */
 export function documentationFile(path: string): URL {
-  return new URL(`${extension === ".ts" ? "../../" : ""}docs/${path}`, root);
+  return new URL(`${extension === ".ts" ? "../" : ""}docs/${path}`, root);
 }
 
 /** @param path from the root and without extension, such as `plugin/index`; the build makes an entry for each */

@@ -42,9 +42,9 @@ export interface DirectiveSpec<A extends ArgumentTable, O extends OptionTable, C
   readonly ignoreCase?: boolean;
   /**
    * Whether the directive may occur several times in a block. `once` reports the second one; `each` makes one
-   * instance for each; `last` uses only the last one, and warns. Default `once`.
+   * instance for each; `first` and `last` use only that one, and warn. Default `once`.
    */
-  readonly occurrences?: "once" | "each" | "last";
+  readonly occurrences?: "once" | "each" | "first" | "last";
   /** Reads lines of the block that begin with an unknown keyword (inline entries of `hosts`). */
   readonly otherwise?: (line: Directive, context: ConfigContext) => boolean;
   /** Rules across arguments and options. `at` gives the place of an option, or of the directive. */
@@ -98,9 +98,11 @@ export function directive<A extends ArgumentTable = EmptyTable, O extends Option
   }
 
   return {
-    parse(occurrences, context) {
+    parse(all, context) {
       const configs: Config[] = [];
       let valid = true;
+      // What is wrong with a line that does not count is of no concern.
+      const occurrences = spec.occurrences === "first" ? all.slice(0, 1) : all;
       for (const [index, occurrence] of occurrences.entries()) {
         if (index > 0 && (spec.occurrences ?? "once") === "once") {
           context.report.error(
@@ -120,7 +122,8 @@ export function directive<A extends ArgumentTable = EmptyTable, O extends Option
         else configs.push(config);
       }
       if (!valid) return undefined;
-      if (spec.occurrences === "last") warnOfOthers(occurrences, context.report);
+      if (spec.occurrences === "last") warnOfEarlier(all, context.report);
+      if (spec.occurrences === "first") warnOfLater(all, context.report);
       return spec.occurrences === "last" ? configs.slice(-1) : configs;
     },
     description: describe(args, options),
@@ -167,7 +170,14 @@ function readArguments(
   return cursor.finish();
 }
 
-function warnOfOthers(occurrences: readonly Directive[], report: DiagnosticSink): void {
+function warnOfLater([first, ...others]: readonly Directive[], report: DiagnosticSink): void {
+  for (const { name } of others) {
+    const text = `'${name.text}' has no effect: only the first counts, on line ${first?.name.span.line}`;
+    report.warning("PLUGIN_REPEATED", name.span, text);
+  }
+}
+
+function warnOfEarlier(occurrences: readonly Directive[], report: DiagnosticSink): void {
   const last = occurrences.at(-1)?.name;
   for (const { name } of occurrences.slice(0, -1)) {
     const text = `'${name.text}' is repeated on line ${last?.span.line}: only the last counts`;

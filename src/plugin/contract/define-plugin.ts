@@ -1,9 +1,11 @@
 /** The definition of a plugin: a pure declaration of its configuration, and a factory of running instances. */
 
 import type { DiagnosticSink, Span } from "../../corefile/diagnostic.ts";
+import type { Directive } from "../../corefile/tree.ts";
 import type { ConfigSchema } from "../config/schema.ts";
 import type { PluginInstance } from "./plugin-instance.ts";
 import type { BlockSettings, Machine, Site } from "./site.ts";
+import type { ZoneClaims } from "./zone-claims.ts";
 
 export interface PluginDefinition<T> {
   /** The directive's name. */
@@ -22,7 +24,12 @@ export interface PluginDefinition<T> {
    * For plugins that answer no queries.
    */
   readonly leaderOnly?: boolean;
-  /** The HTTP address of its instance, as `HOST:PORT`: no server block can listen on that port. */
+  /**
+   * The zones that a directive answers for, so that lint can warn of plugins that are never reached. It is read from the words of the
+   * Corefile, which may be faulty. `undefined` where that cannot be told, as for a plugin without this member.
+   */
+  claims?(directive: Directive): ZoneClaims | undefined;
+  /** Where its instance serves pages over HTTP, as `HOST:PORT`: no server block can listen on that port. */
   httpAddress?(config: T): string;
   /**
    * Sets options of the whole block, before any instance is made. Must not open anything; errors go to `report`, at

@@ -14,7 +14,7 @@ import { AclMetrics, type DenyingAction } from "./acl-metrics.ts";
 import { CompiledRule, UNDECIDED } from "./compiled-rule.ts";
 import type { AclPolicy, AclRule } from "./config.ts";
 
-/** All `acl` directives of a block, in their order. */
+/** All `acl` directives of a block, in order. */
 export class AccessControl implements PluginInstance {
   readonly #rules: readonly CompiledRule[];
   readonly #metrics: AclMetrics;

@@ -10,14 +10,14 @@ interface AclCounters {
   readonly server: string;
   readonly view: string;
   readonly allowed: CounterSlot;
-  /** By zone, each made with its first denial. */
+  /** By zone, each created with its first denial. */
   readonly denied: Readonly<Record<DenyingAction, Map<Name, CounterSlot>>>;
 }
 
 export class AclMetrics {
   readonly #allowed: CounterFamily;
   readonly #denied: Readonly<Record<DenyingAction, CounterFamily>>;
-  /** Queries mostly come by the same listener as the one before. */
+  /** Consecutive queries mostly come from the same listener. */
   #last: AclCounters | undefined;
   readonly #known: AclCounters[] = [];
 
@@ -30,7 +30,7 @@ export class AclMetrics {
       });
     this.#allowed = metrics.counter({
       name: "coredns_acl_allowed_requests_total",
-      help: "Queries that were let through.",
+      help: "Queries that were allowed.",
       labels: ["server", "view"],
     });
     this.#denied = { block: denied("blocked"), filter: denied("filtered"), drop: denied("dropped") };

@@ -22,7 +22,7 @@ async function verdict(running: PluginTest<unknown>, question: string): Promise<
   return infoCode === ExtendedErrorCode.BLOCKED ? "block" : "filter";
 }
 
-/** Directives, and what becomes of queries (name, type, address of the client). */
+/** Directives, and the outcomes of queries (name, type, address of the client). */
 const TABLE: readonly (readonly [string, Readonly<Record<string, Verdict>>])[] = [
   ["acl", { "a.test. A 127.0.0.1": "pass" }],
   ["acl a.test b.test", { "a.test. A 127.0.0.1": "pass" }],
@@ -208,7 +208,7 @@ test("counts by listener, zone and view", async () => {
     assert.ok(body.split("\n").includes(line), `${line} in\n${body}`);
 });
 
-test("says which line decided, for whom and for what", async () => {
+test("notes the line that decided, with clients and types", async () => {
   const running = PluginTest.of(acl, "acl {\n allow net 10.0.0.0/8 10.1.0.0/16\n block type A AAAA\n}");
   const notes: string[] = [];
   for (const client of ["10.1.2.3", "192.0.2.1"]) {
@@ -254,7 +254,7 @@ for (const [text, message] of [
   });
 }
 
-test("100,000 networks: every one is found, and their tree is no load for the garbage collector", async () => {
+test("100,000 networks: all are found, and their tree does not burden the garbage collector", async () => {
   const networks = Array.from(
     { length: 100_000 },
     (_, index) => `${10 + (index >> 14)}.${(index >> 6) & 0xff}.${(index & 63) << 2}.0/24`,

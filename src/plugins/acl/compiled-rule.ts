@@ -1,17 +1,17 @@
-/** A rule in the form that queries are put to: the networks of all policies in one tree for each set of types. */
+/** A rule in the form for matching queries: the networks of all policies in one tree for each set of types. */
 import { formatIpAddress, isIpv4Mapped } from "../../lib/net/ip-address.ts";
 import { NO_PREFIX, PrefixTrie } from "../../lib/net/prefix-trie.ts";
 import type { AclPolicy, AclRule } from "./config.ts";
 
-/** No policy of the rule decides. */
+/** No policy of the rule matches. */
 export const UNDECIDED = -1;
 
-/** Policies for the same types. The value of a network is the place of the first policy that names it. */
+/** Policies for the same types. The value of a network is the index of the first policy that names it. */
 interface PolicyGroup {
   readonly types: ReadonlySet<number> | undefined;
   readonly ipv4: PrefixTrie;
   readonly ipv6: PrefixTrie;
-  /** Place of the first policy for all clients; those behind it never decide for these types. */
+  /** Index of the first policy for all clients; later policies never match for these types. */
   forAll: number;
 }
 
@@ -26,10 +26,7 @@ export class CompiledRule {
     this.#groups = [...groups.values()];
   }
 
-  /**
-   * The place of the first policy for a query, {@link UNDECIDED} if there is none.
-   * @param client 4 or 16 octets
-   */
+  /** The index of the first policy for a query, {@link UNDECIDED} without one. @param client 4 or 16 octets */
   decide(type: number, client: Uint8Array): number {
     let first = UNDECIDED;
     for (const group of this.#groups) {
@@ -40,7 +37,10 @@ export class CompiledRule {
     return first;
   }
 
-  /** The network of a policy that the client is in, `undefined` for a policy for all. For people: it takes its time. */
+  /**
+   * The network of a policy that contains the client, `undefined` for a policy for all clients. Slow; only for
+   * explain notes.
+   */
   networkOf(place: number, client: Uint8Array): string | undefined {
     const types = this.rule.policies[place]?.types;
     const group = this.#groups.find((candidate) => sameTypes(candidate.types, types));
@@ -78,7 +78,7 @@ function groupFor(groups: Map<string, PolicyGroup>, { types }: AclPolicy): Polic
 }
 
 function addTo(group: PolicyGroup, { networks }: AclPolicy, place: number): void {
-  // Places grow: what stands behind a policy for all clients is never reached.
+  // Indices increase: a policy after one for all clients is never reached.
   if (group.forAll !== UNDECIDED) return;
   if (networks === undefined) {
     group.forAll = place;

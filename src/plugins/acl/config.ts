@@ -7,14 +7,14 @@ import { nearestWord } from "../../lib/text/nearest-word.ts";
 import type { ConfigContext } from "../../plugin/config/context.ts";
 import { directive, type ZoneList, zones } from "../../plugin/index.ts";
 
-/** What stands on one line. */
+/** The policy on one line. */
 export interface AclPolicy {
   readonly action: Action;
   /** Types of queries; `undefined` for all. */
   readonly types: ReadonlySet<number> | undefined;
   /** Networks of clients; `undefined` for all. */
   readonly networks: readonly IpPrefix[] | undefined;
-  /** Where it stands, for people. */
+  /** Line number in the Corefile, for messages. */
   readonly line: number;
 }
 
@@ -30,7 +30,7 @@ const lines = directive({
   args: { zones: zones() },
   options: {},
   occurrences: "each",
-  // Every line is a policy; what is wrong with one is reported where the policies are made.
+  // Every line is a policy; errors are reported where the policies are made.
   otherwise: () => true,
 });
 
@@ -105,7 +105,7 @@ function readSections(tokens: readonly Token[], { report }: ConfigContext): Sect
   return isClosed() ? sections : undefined;
 }
 
-/** @returns `undefined` for all types, `false` where something was reported */
+/** @returns `undefined` for all types, `false` after reporting an error */
 function readTypes(
   tokens: readonly Token[],
   { report }: ConfigContext,
@@ -119,7 +119,7 @@ function readTypes(
       continue;
     }
     const type = parseRecordType(text);
-    // CoreDNS knows the names of types alone, and in capitals.
+    // CoreDNS accepts only names of types in capitals.
     if (type === undefined || recordTypeName(type) !== text || /^TYPE\d+$/.test(text)) {
       report.error("PLUGIN_BAD_VALUE", span, `unexpected token "${text}"; expect legal QTYPE`, {
         expected: "a record type in capitals such as A or AAAA, or * for all",

@@ -1,4 +1,4 @@
-/** `acl`: who may ask what. */
+/** `acl`: allows or denies queries by client and type. */
 import { definePlugin, merged } from "../../plugin/index.ts";
 import { AccessControl } from "./access-control.ts";
 import { ruleOfDirective } from "./config.ts";

@@ -8,6 +8,6 @@ const DATA = { cpu: Buffer.from("ANY obsoleted"), os: Buffer.from("See RFC 8482"
 /** Answers ANY with the HINFO record of RFC 8482 section 4.2. */
 export const answerAny: Handler = (query, next) => {
   if (query.type !== RecordType.ANY) return next(query);
-  query.trace?.note("nobody gets all records of a name: the answer to ANY is that of RFC 8482");
+  query.trace?.note("ANY queries get the minimal answer of RFC 8482");
   return query.reply({ answer: [HINFO.create(query.name, TTL, DATA)] });
 };

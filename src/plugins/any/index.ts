@@ -1,4 +1,4 @@
-/** `any`: the least that answers a query of type ANY. */
+/** `any`: the minimal answer to a query of type ANY. */
 import { definePlugin, directive } from "../../plugin/index.ts";
 import { answerAny } from "./handler.ts";
 

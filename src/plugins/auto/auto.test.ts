@@ -35,7 +35,7 @@ async function rcode(running: ReturnType<typeof serve>, name: string): Promise<n
   return outcome.kind === "reply" || outcome.kind === "failed" ? outcome.rcode : -1;
 }
 
-/** Passes time until the line is logged: a look that still goes on when the next one is due takes its place. */
+/** Advances time until the line is logged: a check that is still running when the next one is due replaces it. */
 async function look(running: ReturnType<typeof serve>, line: string): Promise<void> {
   const deadline = performance.now() + 5_000;
   while (!running.log.lines.some((logged) => logged.includes(line))) {
@@ -44,7 +44,7 @@ async function look(running: ReturnType<typeof serve>, line: string): Promise<vo
   }
 }
 
-test("zones come, change and go with their files", async () => {
+test("zones appear, change and disappear with their files", async () => {
   write("db.example.org", 1);
   write("sub/db.example.net", 2);
   write("other.txt", 3);
@@ -73,7 +73,7 @@ test("zones come, change and go with their files", async () => {
   await running.stop();
 });
 
-test("the first of two files with one origin is used, and the other when it is gone", async () => {
+test("the first of two files with one origin is used, and the other when the first is removed", async () => {
   write("a/db.example.org", 1, "192.0.2.1");
   write("b/db.Example.org", 9, "192.0.2.9");
   const running = serve();
@@ -93,7 +93,7 @@ test("the first of two files with one origin is used, and the other when it is g
   await running.stop();
 });
 
-test("names outside of its zones go on, and a folder that is away for a while takes nothing along", async () => {
+test("names outside its zones pass, and an unavailable folder removes no zones", async () => {
   write("db.example.org", 1);
   write("db.example.net", 1);
   const running = serve(folder, "example.org");
@@ -137,7 +137,7 @@ for (const [text, message] of [
   });
 }
 
-test("a mounted ConfigMap has each file once: the folder that its links lead to is no second one", async () => {
+test("a mounted ConfigMap has each file once: the target folder of its links is not counted again", async () => {
   const put = (version: string, serial: number): void => {
     write(`${version}/db.example.org`, serial, `192.0.2.${serial}`);
     symlinkSync(version, join(folder, "..data.new"));
@@ -160,7 +160,7 @@ test("a mounted ConfigMap has each file once: the folder that its links lead to 
   await running.stop();
 });
 
-test("a folder that a ConfigMap's link leads to is searched, as the link is not", async () => {
+test("the target folder of a ConfigMap's link is searched instead of the link", async () => {
   write("..2026_1/sub/db.example.org", 1);
   symlinkSync("..2026_1", join(folder, "..data"));
   symlinkSync("..data/sub", join(folder, "sub"));

@@ -14,7 +14,7 @@ import {
   zones,
 } from "../../plugin/index.ts";
 
-/** Which files are zones, and what their origins are. */
+/** The pattern of zone file names, and their origins. */
 export interface FileNames {
   readonly pattern: Pattern;
   readonly origin: string;
@@ -44,7 +44,7 @@ const pattern: Value<Pattern> = {
   },
 };
 
-/** Both or neither: a pattern without an origin says nothing. */
+/** Both or neither: a pattern needs an origin. */
 function fileNames(): Argument<FileNames> {
   return {
     read(cursor: ArgumentCursor) {

@@ -22,7 +22,7 @@ export interface AutoConfig {
   readonly fallthrough: Fallthrough;
 }
 
-/** A shorter interval would do nothing but look. Milliseconds. */
+/** A shorter interval would keep the server busy scanning. Milliseconds. */
 const SHORTEST_RELOAD = 100;
 
 export class AutoZones implements PluginInstance {
@@ -33,7 +33,7 @@ export class AutoZones implements PluginInstance {
   readonly #folder: ZoneFolder | undefined;
   /** By origin in lower case. */
   readonly #zones = new Map<string, FileZone>();
-  /** What was said of each file, so that it is said once. */
+  /** The last fault of each file, so that it is logged once. */
   #complaints = new Map<string, string>();
   #timer: Timer | undefined;
   #isStopped = false;
@@ -52,7 +52,7 @@ export class AutoZones implements PluginInstance {
 
   readonly handle: Handler = (query, next) => {
     const served = this.#service.find(query);
-    // The zones of the directive are a gate; the apex of a zone lies within them or not, whatever the name that is asked for.
+    // Only zones within the directive's zones are served; their apex decides, not the name in the query.
     if (served === undefined || this.#config.zones.matchQuery(query) === undefined) {
       if (this.#config.zones.matchQuery(query) === undefined) return next(query);
       return this.#service.passOn(query, next);
@@ -96,7 +96,7 @@ export class AutoZones implements PluginInstance {
     try {
       found = await findZoneFiles(this.#folder);
     } catch (error) {
-      // A mount that is away for a moment takes no zones away.
+      // A mount that is unavailable for a moment removes no zones.
       this.#complain(complaints, this.#folder.directory, describeFolderError(error, this.#folder.directory));
       this.#complaints = complaints;
       return;
@@ -119,7 +119,7 @@ export class AutoZones implements PluginInstance {
     this.#complaints = complaints;
   }
 
-  /** The first file of each origin, in the order in which they were found. */
+  /** The first file of each origin, in the order of the scan. */
   #chooseFiles(
     found: readonly FoundZoneFile[],
     complaints: Map<string, string>,
@@ -158,7 +158,7 @@ export class AutoZones implements PluginInstance {
       this.#site.log.info(`Inserting zone \`${spelled}' from: ${file}`);
     } catch (error) {
       const reason = messageOf(error);
-      // A zone that had another file is gone with it.
+      // The previous file of a zone is replaced together with the zone.
       const former = this.#service.table.get(zone.served.apex);
       if (former !== undefined) this.#service.remove(former);
       this.#complain(complaints, file, `Parse zone \`${spelled}': ${reason}`);

@@ -1,4 +1,4 @@
-/** `auto`: zones from all master files of a folder. */
+/** `auto`: zones from all master files in a folder. */
 import { definePlugin } from "../../plugin/index.ts";
 import { autoConfig } from "./config.ts";
 import { AutoZones } from "./handler.ts";

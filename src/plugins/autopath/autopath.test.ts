@@ -19,7 +19,7 @@ writeFileSync(resolvConf, `nameserver 192.0.2.1\nsearch ${PATH.join(" ")}\n`);
 
 type Tell = (query: Query) => Outcome | Promise<Outcome>;
 
-/** A rest of the chain that knows some names, and notes who was asked for. */
+/** The rest of the chain: knows some names, and records the names in queries. */
 function zone(known: Readonly<Record<string, Tell>>, wait = false) {
   const asked: string[] = [];
   const next: Next = (query) => {
@@ -65,7 +65,7 @@ describe("autopath with a file", () => {
 
   for (const wait of [false, true]) {
     const when = wait ? "later" : "at once";
-    it(`finds the name as it was typed behind all others, told ${when}`, async () => {
+    it(`finds the name as typed after all others, ${when}`, async () => {
       const { outcome, asked, counted } = await ask({ "www.example.com.": address }, {}, wait);
       assert.deepEqual(asked, TRIED);
       assert.ok(outcome.kind === "reply");
@@ -78,7 +78,7 @@ describe("autopath with a file", () => {
       assert.equal(counted, 1);
     });
 
-    it(`gives the first denial where nothing exists, told ${when}`, async () => {
+    it(`returns the first denial if nothing exists, ${when}`, async () => {
       const { outcome, asked, counted } = await ask({}, {}, wait);
       assert.deepEqual(asked, TRIED);
       assert.ok(outcome.kind === "reply" && outcome.rcode === Rcode.NXDOMAIN);
@@ -95,7 +95,7 @@ describe("autopath with a file", () => {
     assert.match(new Answer(outcome).answer[0] ?? "", /CNAME www\.example\.com\.cluster\.local\.$/);
   });
 
-  it("leaves the answer to the name itself as it is, an alias too", async () => {
+  it("does not change the answer to the name itself, even an alias", async () => {
     const alias: Tell = (query) =>
       query.reply({ answer: records(`${query.name} 5 IN CNAME a.example.`, "a.example. 5 IN A 192.0.2.1") });
     const { outcome, asked, counted } = await ask({ [TYPED]: alias });
@@ -168,14 +168,14 @@ describe("autopath with a file", () => {
     ["a transfer", { type: "AXFR" }],
   ];
   for (const [title, question] of untouched) {
-    it(`leaves ${title} alone`, async () => {
+    it(`passes ${title} on`, async () => {
       const { asked, counted } = await ask({}, question);
       assert.equal(asked.length, 1);
       assert.equal(counted, 0);
     });
   }
 
-  it("passes over what would be too long", async () => {
+  it("skips names that would be too long", async () => {
     const label = "a".repeat(63);
     const long = `${label}.${label}.${label}.${"b".repeat(35)}.`;
     const plugin = PluginTest.of(autopath, "autopath @source", {
@@ -187,7 +187,7 @@ describe("autopath with a file", () => {
     assert.deepEqual(asked, [`${long}s.`, `${long}t.`, long]);
   });
 
-  it("acts in its own zones only", async () => {
+  it("acts only in its own zones", async () => {
     for (const [zones, tries] of [
       ["cluster.local", 5],
       ["example.com svc.cluster.local", 5],
@@ -204,7 +204,7 @@ describe("autopath with a file", () => {
     assert.equal(asked.length, 1);
   });
 
-  it("warns of a file without search list, and passes everything on", async () => {
+  it("warns about a file without search list, and passes everything on", async () => {
     const file = join(folder, "bare");
     writeFileSync(file, "nameserver 192.0.2.1\n");
     const plugin = await start(`autopath ${file}`);
@@ -246,18 +246,18 @@ describe("autopath with a plugin", () => {
     assert.equal(answer.answer[0], "host.a.example. 7 IN CNAME host.b.example.");
   });
 
-  it("says in a trace why a query passes untouched", async () => {
-    const plugin = PluginTest.of(autopath, "autopath @source", { neighbours: [sourceOf("nobody knows")] });
+  it("notes why a query passes unchanged", async () => {
+    const plugin = PluginTest.of(autopath, "autopath @source", { neighbours: [sourceOf("unknown client")] });
     await plugin.start();
     const notes: string[] = [];
     const query = plugin.query({ name: TYPED });
     query.trace = { note: (text) => void notes.push(text), enter: () => undefined, leave: () => undefined };
     const { next } = zone({});
     await plugin.chain(next)(query);
-    assert.deepEqual(notes, ["passed on untouched: nobody knows"]);
+    assert.deepEqual(notes, ["passed on unchanged: unknown client"]);
   });
 
-  it("counts nothing for a question that is to leave no mark", async () => {
+  it("does not count a query without side effects", async () => {
     const plugin = PluginTest.of(autopath, "autopath @source", { neighbours: [sourceOf(["a.example."])] });
     await plugin.start();
     const query = plugin.query({ name: "host.a.example." });
@@ -268,13 +268,13 @@ describe("autopath with a plugin", () => {
     assert.doesNotMatch((await plugin.metrics.expose()).body, /autopath_success_total\{/);
   });
 
-  it("warns where the plugin will never know", async () => {
+  it("warns if the plugin will never provide a path", async () => {
     const plugin = PluginTest.of(autopath, "autopath @source", { neighbours: [sourceOf("", "it is blind")] });
     await plugin.start();
     assert.match(plugin.log.lines.join("\n"), /autopath does nothing: it is blind/);
   });
 
-  it("passes everything on where the block has no such plugin", async () => {
+  it("passes everything on if the block has no such plugin", async () => {
     const plugin = PluginTest.of(autopath, "autopath @kubernetes");
     await plugin.start();
     assert.match(plugin.log.lines.join("\n"), /there is no 'kubernetes' in this server block/);
@@ -283,14 +283,14 @@ describe("autopath with a plugin", () => {
     assert.deepEqual(asked, [TYPED]);
   });
 
-  it("does not start with a plugin that knows no search paths", async () => {
+  it("does not start with a plugin that provides no search paths", async () => {
     const plugin = PluginTest.of(autopath, "autopath @whoami", {
       neighbours: [{ name: "whoami", instance: {} }],
     });
     await assert.rejects(plugin.start(), /^SetupError: whoami does not implement the AutoPather interface/);
   });
 
-  it("takes the path of erratic", async () => {
+  it("uses the path of erratic", async () => {
     const source = PluginTest.of(erratic, "erratic");
     const neighbours = source.instances.map((instance) => ({ name: "erratic", instance }));
     const plugin = PluginTest.of(autopath, "autopath @erratic", { neighbours });
@@ -318,7 +318,7 @@ describe("the directive", () => {
     assert.throws(() => PluginTest.of(autopath, "autopath /etc/resolv.conf {\n ttl 5\n}"), ConfigRefused);
   });
 
-  it("takes the last of several, and warns of words that are no zones", () => {
+  it("uses the last of several, and warns about words that are not zones", () => {
     const repeated = PluginTest.of(autopath, "autopath a\nautopath @kubernetes");
     assert.deepEqual(repeated.configs[0]?.path.source, { plugin: "kubernetes" });
     assert.match(repeated.warnings.join(), /only the last counts/);

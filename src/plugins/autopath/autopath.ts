@@ -7,7 +7,7 @@ import { parseSearchList } from "../../upstream/config/resolv-conf.ts";
 import type { AutopathConfig } from "./config.ts";
 import { SearchWalk } from "./search-walk.ts";
 
-/** One directive: finds out in `start` who knows search paths. */
+/** One directive: finds the source of search paths in `start`. */
 export class Autopath implements PluginInstance {
   readonly handle: SearchWalk["handle"];
   readonly #config: AutopathConfig;

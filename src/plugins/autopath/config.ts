@@ -7,7 +7,7 @@ import { ValueProblem, ZoneList } from "../../plugin/index.ts";
 
 export interface AutopathConfig {
   readonly zones: ZoneList;
-  /** The plugin that knows search paths, or the file that has one for all. */
+  /** The plugin that provides search paths, or the file with one path for all clients. */
   readonly source: { readonly plugin: string } | { readonly file: string };
 }
 

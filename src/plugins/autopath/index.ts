@@ -1,4 +1,4 @@
-/** `autopath`: walks the search path of clients for them. */
+/** `autopath`: follows the search path of clients on the server. */
 import { definePlugin, directive } from "../../plugin/index.ts";
 import { Autopath } from "./autopath.ts";
 import { zonesAndSource } from "./config.ts";

@@ -1,4 +1,4 @@
-/** A client that walks its search path itself, and one that leaves that to the server, find the same. */
+/** Compares a client that walks its search path itself with one that leaves it to the server. */
 import assert from "node:assert/strict";
 import { it } from "node:test";
 import fc from "fast-check";
@@ -12,7 +12,7 @@ const label = fc.constantFrom("a", "b", "shop", "svc", "X", "example");
 const name = fc.array(label, { minLength: 1, maxLength: 4 }).map((labels) => `${labels.join(".")}.`);
 const said = fc.constantFrom("nothing", "no data", "address");
 
-it("whatever exists, whenever it is told", async () => {
+it("the results are equal, whatever exists", async () => {
   const path = fc.uniqueArray(name, { minLength: 1, maxLength: 5, selector: (text) => text.toLowerCase() });
   await fc.assert(
     fc.asyncProperty(
@@ -52,7 +52,7 @@ it("whatever exists, whenever it is told", async () => {
           expected.map((owner) => `${owner} 5 IN A 192.0.2.1`),
         );
         assert.equal(reply.query.name.toString(), candidates[0]);
-        // The answer begins at the name that was asked, and leads to the address in one step at most.
+        // The answer begins at the name of the query, and leads to the address in one step at most.
         const [first] = reply.answer;
         assert.equal(first?.name.toString() ?? candidates[0], candidates[0]);
         assert.ok(reply.answer.length <= 2);

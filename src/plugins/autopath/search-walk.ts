@@ -1,4 +1,4 @@
-/** The walk along a search path, one name after the other, until one exists. */
+/** Tries the names of a search path one after the other, until one exists. */
 import { Name } from "../../dns/name.ts";
 import { Flag, Rcode } from "../../dns/numbers.ts";
 import { CNAME } from "../../dns/record-table.ts";
@@ -19,7 +19,7 @@ import type {
 const MAX_NAME_OCTETS = 255;
 
 export class SearchWalk {
-  /** Who knows the path of a client; without anybody queries pass. */
+  /** Provides the search path of a client; while undefined, queries pass unchanged. */
   source: SearchPathSource | undefined;
   readonly #zones: ZoneList;
   readonly #successes = new Map<string, CounterSlot>();
@@ -28,7 +28,7 @@ export class SearchWalk {
   constructor(zones: ZoneList, metrics: MetricsRegistry) {
     const family = metrics.counter({
       name: "coredns_autopath_success_total",
-      help: "Queries that ended at a name of the search path of their client.",
+      help: "Queries answered with a name of the client's search path.",
       labels: ["server"],
     });
     this.#zones = zones;
@@ -49,13 +49,13 @@ export class SearchWalk {
 
   #walk(query: Query, next: Next, path: SearchPath): Outcome | Promise<Outcome> {
     if (typeof path === "string") {
-      query.trace?.note(`passed on untouched: ${path}`);
+      query.trace?.note(`passed on unchanged: ${path}`);
       return next(query);
     }
     const [first] = path;
-    // The first name that a client makes of a relative one: any other query is no beginning of a search.
+    // A search begins with the first name that a client makes of a relative one; other queries pass.
     if (first === undefined || !query.name.isBelow(first)) {
-      query.trace?.note("passed on untouched: the name is not one that a search begins with");
+      query.trace?.note("passed on unchanged: the name is not the first one of a search");
       return next(query);
     }
     const outcome = next(query);
@@ -78,12 +78,12 @@ export class SearchWalk {
     return this.#search({ query, next, path, first, denial: outcome }, 1);
   }
 
-  /** Goes on at place `from` of the path; behind its last name comes the root: the name as it was typed. */
+  /** Continues at index `from` of the path; after its last name comes the root: the name as typed. */
   #search(walk: Walk, from: number): Outcome | Promise<Outcome> {
     const { query, next, path, first, denial } = walk;
     for (let at = from; at <= path.length; at++) {
       const suffix = path[at] ?? Name.root;
-      // What would be too long was not asked by the client either.
+      // The client skips names that are too long, too.
       if (query.name.wire.length - first.wire.length + suffix.wire.length > MAX_NAME_OCTETS) continue;
       const asked = query.derive({ name: query.name.replaceSuffix(first, suffix) });
       const outcome = next(asked);
@@ -94,7 +94,7 @@ export class SearchWalk {
       }
       if (!isToBeSearchedOn(outcome)) return this.#end(query, asked, outcome);
     }
-    query.trace?.note(`none of ${path.length + 1} names exists: the client will ask for the rest itself`);
+    query.trace?.note(`none of ${path.length + 1} names exists: the client continues the search itself`);
     return denial;
   }
 
@@ -106,7 +106,7 @@ export class SearchWalk {
   }
 
   #found(query: Query): void {
-    // A question that nobody sent is not counted.
+    // A query without side effects is not counted.
     if (query.trace?.leavesNoMark === true) return;
     const { label } = query.listener;
     let slot = this.#successes.get(label);
@@ -123,24 +123,27 @@ interface Walk {
   readonly next: Next;
   readonly path: readonly Name[];
   readonly first: Name;
-  /** What was said of the name that the client asked for. */
+  /** The reply to the name in the client's query. */
   readonly denial: Outcome;
 }
 
-/** Nothing is there by this name. A failure without reason says as little as that, one with a reason ends the search. */
+/**
+ * Whether to try the next name: this one does not exist, or failed without a reason. A failure with a reason ends the
+ * search.
+ */
 function isToBeSearchedOn(outcome: Outcome): boolean {
   if (outcome.kind === "reply") return outcome.rcode === Rcode.NXDOMAIN;
   return outcome.kind === "failed" && outcome.error === undefined;
 }
 
-/** The reply to a name of the path as one to the name that was asked: an alias of it. */
+/** Turns the reply to a name of the path into one for the client's name, with an alias. */
 function renamed(reply: Reply, query: Query): Reply {
   const { answer } = reply;
   const found = answer.find(({ name }) => !name.equals(query.name));
   if (found !== undefined) {
     const alias = CNAME.create(query.name, found.ttl, { target: found.name });
     reply.replaceRecords({ answer: [alias, ...answer] });
-    // Nobody signed the alias.
+    // The alias is not signed.
     reply.setFlag(Flag.AD, false);
   }
   reply.reencodeFor(query);

@@ -90,7 +90,7 @@ async function serve(options?: string) {
   return test;
 }
 
-/** Lets time pass until it is so. */
+/** Advances time until the condition holds. */
 async function soon(test: PluginTest<unknown>, isSo: () => boolean | Promise<boolean>): Promise<void> {
   for (;;) {
     if (await isSo()) return;
@@ -99,7 +99,7 @@ async function soon(test: PluginTest<unknown>, isSo: () => boolean | Promise<boo
   }
 }
 
-test("answers with records of every type, paged, and passes over what is malformed", async () => {
+test("answers with records of every type, paged, and skips malformed records", async () => {
   const test = await serve();
   for (const [name, type, answer] of [
     ["www.example.org.", "A", ["www.example.org. 300 IN A 192.0.2.1", "www.example.org. 300 IN A 192.0.2.2"]],
@@ -143,7 +143,7 @@ test("serves private zones, whose fields begin in lower case", async () => {
   ]);
 });
 
-test("keeps what it knows through faults, and takes over changes", async () => {
+test("keeps its zone through faults, and applies changes", async () => {
   const test = await serve();
   server.faults.push(...Array<number>(40).fill(403));
   await soon(test, () => test.log.lines.some((line) => line.includes("Failed to update zone example.org.")));
@@ -153,7 +153,7 @@ test("keeps what it knows through faults, and takes over changes", async () => {
   await soon(test, async () => (await test.ask({ name: "www.example.org." })).rcode === Rcode.NXDOMAIN);
 });
 
-test("signs in with a secret of the Corefile", async () => {
+test("signs in with a secret from the Corefile", async () => {
   await serve();
   assert.match(server.signIns.at(-1) ?? "", /^c1 s3cret https:\/\/management\.azure\.com\/\.default/);
 });
@@ -210,7 +210,7 @@ for (const [option, interval] of [
   });
 }
 
-test("signs in anew when a token is refused that was to last longer", async () => {
+test("signs in again when a valid token is rejected", async () => {
   const test = await serve();
   server.token = "second";
   server.zones.set(PUBLIC, [SOA]);
@@ -229,30 +229,47 @@ for (const [title, options, prepare, message] of [
     "a missing right",
     SIGN_IN,
     () => server.faults.push(403),
-    /^failed to initialize azure plugin: GET https:\S+: 403: AuthorizationFailed: The client 'c1' .* action 'Microsoft\.Network\/dnsZones\/all\/read' over scope '\/subscriptions\/s1'\.$/,
+    /Failed to update zone example\.org\.: GET https:\S+: 403: AuthorizationFailed: The client 'c1' .* action 'Microsoft\.Network\/dnsZones\/all\/read' over scope '\/subscriptions\/s1'\./,
   ],
   [
     "an unknown zone",
     SIGN_IN,
     () => server.zones.clear(),
-    /404: ResourceNotFound: The resource was not found\.$/,
+    /404: ResourceNotFound: The resource was not found\./,
   ],
-  [
-    "a wrong secret",
-    SIGN_IN.replace("s3cret", "x"),
-    () => undefined,
-    /^failed to initialize azure plugin: sign-in: .*AADSTS7000215/,
-  ],
-  ["no subscription", "tenant t1", () => undefined, /^azure: no subscription/],
+  ["a wrong secret", SIGN_IN.replace("s3cret", "x"), () => undefined, /sign-in: .*AADSTS7000215/],
 ] as const) {
-  test(`refuses to start with ${title}`, async () => {
+  test(`starts with ${title}, and logs the reason`, async () => {
     prepare();
-    await assert.rejects(
-      make(options).start(),
-      (error) => error instanceof SetupError && message.test(error.message),
-    );
+    const test = make(options);
+    let isStarted = false;
+    const start = test.start().then(() => {
+      isStarted = true;
+    });
+    await soon(test, () => isStarted);
+    await start;
+    assert.match(test.log.lines.join("\n"), message);
   });
 }
+
+test("fails queries until a zone is known, and then answers from the zone", async () => {
+  server.zones.clear();
+  const test = make();
+  const start = test.start();
+  await soon(test, () => test.log.lines.some((line) => line.includes("404: ResourceNotFound")));
+  const question = { name: "www.example.org.", type: "A" };
+  assert.equal((await test.outcome(question)).kind, "failed");
+  server.zones.set(PUBLIC, ZONE);
+  await soon(test, async () => (await test.outcome(question)).kind === "reply");
+  await start;
+});
+
+test("refuses to start without a subscription", async () => {
+  await assert.rejects(
+    make("tenant t1").start(),
+    (error) => error instanceof SetupError && /^azure: no subscription/.test(error.message),
+  );
+});
 
 for (const [text, message] of [
   ["azure", /unexpected line ending/],

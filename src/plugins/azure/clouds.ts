@@ -1,4 +1,4 @@
-/** The clouds of Azure: where each signs in, and where its resources are managed. */
+/** The clouds of Azure: their endpoints for sign-in and for resource management. */
 
 export interface Cloud {
   readonly authority: string;
@@ -29,12 +29,12 @@ const CLOUDS: Readonly<Record<string, Cloud>> = {
 
 export const PUBLIC_CLOUD = "AzurePublicCloud";
 
-/** By its name in any case. */
+/** Finds a cloud by name, ignoring case. */
 export function cloudNamed(name: string): Cloud | undefined {
   return CLOUDS[name.toUpperCase()];
 }
 
-/** Whether one of these clouds signs in there. */
+/** Whether the URL is the sign-in endpoint of one of these clouds. */
 export function isAuthority(url: string): boolean {
   return Object.values(CLOUDS).some(({ authority }) => url.replace(/\/$/, "") === authority);
 }

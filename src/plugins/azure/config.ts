@@ -15,7 +15,7 @@ import { cloudNamed } from "./clouds.ts";
 
 export interface ZoneWord {
   readonly group: string;
-  /** As it stands in the Corefile. */
+  /** The zone as written in the Corefile. */
   readonly zone: string;
   readonly apex: Name;
 }

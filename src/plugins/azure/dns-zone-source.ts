@@ -66,7 +66,7 @@ function addRecordSet({ name, type, properties }: Fields, listing: ZoneListing):
     listing.passOver(owner, typeName, "Azure DNS has no such type");
     return;
   }
-  // The portal's alias records have a target and no values.
+  // Alias records, made in the portal, have a target and no values.
   const values = row.isSingle
     ? fields[row.field] === undefined
       ? []

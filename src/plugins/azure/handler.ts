@@ -20,7 +20,6 @@ export function createAzure(config: AzureConfig, site: Site): PluginInstance {
       source: new DnsZoneSource({ manager, group, zone, access, identity: `${signIn} ${group}:${zone}` }),
     })),
     refresh: config.refresh,
-    startFailure: "failed to initialize azure plugin",
     open: () => manager.open(),
     close: () => manager.close(),
   });

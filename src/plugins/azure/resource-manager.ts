@@ -1,4 +1,4 @@
-/** Azure's Resource Manager, as far as lists of records go, and how to sign in to it. */
+/** A client for lists of records in Azure's Resource Manager, including sign-in. */
 import type { TokenCredential } from "@azure/identity";
 import { list, reasonOf, record, string } from "../../lib/net/http-client.ts";
 import { SetupError, type Site } from "../../plugin/index.ts";
@@ -11,9 +11,9 @@ import { type Cloud, isAuthority } from "./clouds.ts";
 
 export interface ResourceManagerOptions {
   readonly site: Site;
-  /** `undefined` where the environment names one that there is not. */
+  /** `undefined` if the environment names an unknown cloud. */
   readonly cloud: Cloud | undefined;
-  /** In place of the cloud's own. */
+  /** Replaces the cloud's own endpoint. */
   readonly endpoint: string | undefined;
   readonly subscription: string;
   readonly tenant: string | undefined;
@@ -25,7 +25,7 @@ type Identity = typeof import("@azure/identity");
 
 /** Milliseconds. */
 const SIGN_IN_TIME = 30_000;
-/** More pages than a zone of 10 million record sets would have. */
+/** More pages than a zone of 10 million record sets has. */
 const MAX_PAGES = 100_000;
 
 export class ResourceManager {
@@ -57,10 +57,10 @@ export class ResourceManager {
 
   #makeCredential(identity: Identity, cloud: Cloud): TokenCredential {
     const { tenant, client, secret, site } = this.#options;
-    // AZURE_AUTHORITY_HOST is for those whose cloud is none of these.
+    // AZURE_AUTHORITY_HOST is for clouds that are not in the list.
     const { AZURE_AUTHORITY_HOST } = site.machine.environment;
     const authorityHost = AZURE_AUTHORITY_HOST || cloud.authority;
-    // The public cloud knows nothing of those.
+    // The public cloud has no metadata about other authorities.
     const disableInstanceDiscovery = !isAuthority(authorityHost);
     if (secret !== undefined && client !== undefined && tenant !== undefined)
       return new identity.ClientSecretCredential(tenant, client, secret, {
@@ -73,7 +73,8 @@ export class ResourceManager {
       ...(tenant !== undefined && { tenantId: tenant }),
     };
     const named = client !== undefined && { clientId: client };
-    // A choice of the vendor's, with the tools of developers among it: they start programs, which a pod does not have.
+    // With this variable the SDK chooses, possibly the tools of developers: these start programs, which a pod does
+    // not have.
     if (site.machine.environment.AZURE_TOKEN_CREDENTIALS)
       return new identity.DefaultAzureCredential({
         ...options,
@@ -94,9 +95,8 @@ export class ResourceManager {
   }
 
   /**
-   * The entries of a list below a resource group, page by page.
-   * @param path behind the group, such as `/providers/Microsoft.Network/…`
-   * @throws ZoneSourceError
+   * The entries of a list below a resource group, page by page. @param path below the group, such as
+   * `/providers/Microsoft.Network/…` @throws ZoneSourceError
    */
   async *entries(group: string, path: string, version: string, signal: AbortSignal): AsyncGenerator<unknown> {
     const { subscription } = this.#options;
@@ -114,14 +114,14 @@ export class ResourceManager {
       const next = string(body.nextLink);
       if (next === "") return;
       url = new URL(next, base);
-      if (circle.closes(url.href)) throw new ZoneSourceError("the list goes in a circle");
-      // The token is for the Resource Manager, and goes nowhere else.
+      if (circle.closes(url.href)) throw new ZoneSourceError("the list loops");
+      // The token is for the Resource Manager, and must not be sent elsewhere.
       if (url.origin !== new URL(base).origin) throw new ZoneSourceError(`the next page is at ${url.origin}`);
     }
     throw new ZoneSourceError("the list has no end");
   }
 
-  /** With a token that the API takes: one that it refuses is asked for anew once, however long it was to last. */
+  /** Sends a request with a token. If the API rejects the token, requests a new one, once, whatever its lifetime. */
   async #get(url: URL, signal: AbortSignal): Promise<unknown> {
     for (let isRenewed = false; ; isRenewed = true) {
       const headers = { authorization: `Bearer ${await this.#token(signal)}` };
@@ -155,7 +155,7 @@ export class ResourceManager {
   }
 }
 
-/** Of several ways to sign in, what is wrong with the one that there is. */
+/** Reports the fault of the only configured way to sign in. */
 function signInFault(error: unknown): string {
   if (!(error instanceof AggregateError) && !(error instanceof Error && "errors" in error))
     return reasonOf(error);

@@ -6,7 +6,7 @@ import { ConfigRefused, PluginTest } from "../../plugin/testing.ts";
 import bind from "./index.ts";
 import { listenHosts } from "./listen-hosts.ts";
 
-// The machine of the test kit has the interface `lo` with 127.0.0.1 and ::1.
+// The test kit's machine has the interface `lo` with 127.0.0.1 and ::1.
 for (const [text, expected] of [
   ["bind 192.0.2.1", ["192.0.2.1"]],
   ["bind 192.0.2.1 2001:db8::1", ["192.0.2.1", "2001:db8::1"]],

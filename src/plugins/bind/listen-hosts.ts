@@ -9,11 +9,9 @@ export interface BindLine {
 }
 
 /**
- * The addresses of all lines together, each once, spelled as they were written. What a line excepts is taken from that line
- * alone.
- *
- * @param reportInvalid is given each word that is neither an interface nor an address.
- * @returns undefined when there was such a word.
+ * The distinct addresses of all lines, spelled as written. `except` removes addresses from its own line only. @param
+ * reportInvalid called with each word that is neither an interface nor an address. @returns undefined if there was
+ * such a word.
  */
 export function listenHosts(
   lines: readonly BindLine[],
@@ -45,12 +43,12 @@ export function listenHosts(
   return valid ? [...hosts.values()] : undefined;
 }
 
-/** An interface first, an address second: an interface may have any name. */
+/** Interfaces take precedence over addresses: an interface may have any name. */
 function resolve(word: string, machine: Machine): readonly string[] | undefined {
   return machine.interfaceAddresses(word) ?? (parseScopedIpAddress(word) === undefined ? undefined : [word]);
 }
 
-/** One spelling for all spellings of an address. */
+/** The canonical spelling of an address. */
 function canonical(address: string): string {
   const parsed = parseScopedIpAddress(address);
   if (parsed === undefined) return address;

@@ -5,7 +5,7 @@ import type { Query } from "../../plugin/index.ts";
 import { ConfigRefused, PluginTest, type QuestionOptions } from "../../plugin/testing.ts";
 import bufsize from "./index.ts";
 
-/** The query as the plugin behind sees it. */
+/** The query that the next plugin sees. */
 function behind(text: string, question: Partial<QuestionOptions>): Query {
   let seen: Query | undefined;
   void PluginTest.of(bufsize, text).outcome({
@@ -37,14 +37,14 @@ for (const [text, advertised, expectedSize, expectedLimit] of [
   });
 }
 
-test("leaves a query without OPT alone", () => {
+test("does not change a query without OPT", () => {
   const query = behind("bufsize 512", {});
   assert.equal(query, query.root);
   assert.equal(query.hasEdns, false);
   assert.equal(query.replyLimit, 0xffff);
 });
 
-test("changes nothing but the size", () => {
+test("changes only the size", () => {
   const options = [{ code: EdnsOptionCode.COOKIE, data: Uint8Array.of(1, 2, 3, 4, 5, 6, 7, 8) }];
   const query = behind("bufsize", { type: "MX", id: 77, edns: { udpSize: 4096, dnssecOk: true, options } });
   assert.equal(query.name.toString(), "Example.org.");
@@ -55,14 +55,14 @@ test("changes nothing but the size", () => {
   assert.deepEqual(query.edns?.options, options);
 });
 
-test("a lookup of the server's own does not limit the reply to the client", async () => {
+test("an internal lookup does not limit the reply to the client", async () => {
   const running = PluginTest.of(bufsize, "bufsize 600");
   const client = running.query({ name: "a.example.", edns: { udpSize: 4096 } });
   await client.lookup(Name.parse("b.example."), RecordType.A);
   assert.equal(client.replyLimit, 0xffff);
 });
 
-test("warns of a second line", () => {
+test("warns about a second line", () => {
   assert.match(
     PluginTest.of(bufsize, "bufsize 1400\nbufsize 600").warnings.join("\n"),
     /'bufsize' appears 2 times: only the first counts/,

@@ -1,8 +1,8 @@
 import type { Handler } from "../../plugin/index.ts";
 
 /**
- * Lowers what queries advertise to `size` octets, for the plugins behind and for the reply. A lookup of the server's own
- * shows the lower size to the plugins behind too, but leaves the reply to the client as it is.
+ * Lowers the UDP size of queries to `size` octets, for later plugins and for the reply. An internal lookup has the
+ * lower size for later plugins, too, but does not affect the reply to the client.
  */
 export function limitUdpSize(size: number): Handler {
   return (query, next) => {

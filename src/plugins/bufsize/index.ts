@@ -2,7 +2,7 @@
 import { definePlugin, directive, integer, merged, optional } from "../../plugin/index.ts";
 import { limitUdpSize } from "./handler.ts";
 
-/** What fits into a packet on nearly every path without being cut into fragments (DNS flag day 2020). */
+/** Fits into a packet on nearly every path without fragmentation (DNS flag day 2020). */
 const DEFAULT_SIZE = 1232;
 
 const size = integer({ min: 512, max: 4096, problem: () => "must be within 512 - 4096" });

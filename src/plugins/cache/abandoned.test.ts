@@ -1,4 +1,4 @@
-/** Clients that were given up, as too many waited, do not cost those their answer who joined them. */
+/** Abandoned clients do not cost the queries that joined theirs an answer. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { DROPPED, type Next, type Outcome, type Query } from "../../plugin/index.ts";
@@ -12,7 +12,7 @@ interface Asked {
   readonly resolve: (outcome: Outcome) => void;
 }
 
-/** A cache before an upstream that lets go of what is abandoned, and else answers when the test says so. */
+/** A cache before an upstream that stops when a query is abandoned, and otherwise answers when the test says so. */
 function scene() {
   const asked: Asked[] = [];
   const next: Next = (query) =>
@@ -29,7 +29,7 @@ function scene() {
   return { asked, ask };
 }
 
-test("one of those who joined an abandoned query asks anew, for all", async () => {
+test("a query that joined an abandoned one is sent again for all that wait", async () => {
   const { asked, ask } = scene();
   const [leader, second, third, fourth] = [ask(), ask(), ask(), ask()];
   assert.equal(asked.length, 1);
@@ -49,7 +49,7 @@ test("one of those who joined an abandoned query asks anew, for all", async () =
   assert.equal(asked.length, 3);
 });
 
-test("one that joined and was given up itself asks nobody", async () => {
+test("an abandoned query that joined another is not sent upstream", async () => {
   const { asked, ask } = scene();
   const [leader, second] = [ask(), ask()];
   second.query.abandon();

@@ -1,4 +1,4 @@
-/** An answer that leads to a name which changes goes with that name. */
+/** A changed name drops the cached answers whose aliases lead to it. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { Name, Rcode } from "../../dns/index.ts";
@@ -13,7 +13,7 @@ const SERVICE = "web.default.svc.cluster.local.";
 function makeAliases(text = "cache", zones: readonly string[] = ["cluster.local."]) {
   const made = makeCache(text);
   made.running.changingNames.addZones(zones.map((zone) => Name.parse(zone)));
-  /** @param answer nothing for an answer that is not kept */
+  /** @param answer empty for an answer that is not cacheable */
   const ask = (name: string, ...answer: readonly string[]): "asked" | "kept" => {
     let asked = 0;
     void made.handler.handle(made.running.query({ name }), (query) => {
@@ -36,7 +36,7 @@ for (const [what, dropped] of [
   ["its namespace", "default.svc.cluster.local."],
   ["the zone", "cluster.local."],
 ] as const)
-  test(`an alias goes with ${what}`, () => {
+  test(`an alias is dropped with ${what}`, () => {
     const { ask, drop } = makeAliases();
     assert.equal(ask("www.example.", ...aliasOf("www.example.")), "asked");
     assert.equal(ask("www.example."), "kept");
@@ -48,14 +48,14 @@ for (const [what, dropped] of [
     assert.equal(drop(dropped), 1);
   });
 
-test("an alias to a name of a zone that nobody speaks for stays", () => {
+test("an alias to a name in a zone without a source of changes stays", () => {
   const { ask, drop } = makeAliases("cache", ["other.example."]);
   assert.equal(ask("www.example.", ...aliasOf("www.example.")), "asked");
   assert.equal(drop(SERVICE), 0);
   assert.equal(ask("www.example."), "kept");
 });
 
-test("each name of a chain counts, and so do addresses beside other records", () => {
+test("each name of a chain counts, and so do additional addresses", () => {
   const { ask, drop } = makeAliases("cache", ["a.", "b.", "c."]);
   const chain = ["www.example. 60 IN CNAME x.a.", "x.a. 60 IN CNAME x.b.", "x.b. 60 IN A 192.0.2.1"];
   for (const name of ["x.a.", "x.b."]) {
@@ -93,9 +93,9 @@ test("an alias that leads to no records is denied until its target changes", () 
   assert.equal(handler.store.denial.size, 0);
 });
 
-test("what takes the place of an alias is found by its own target alone", () => {
+test("an answer that replaces an alias is found by its own target only", () => {
   const { ask, drop, running } = makeAliases("cache {\n success 9984 10\n}");
-  // As long as each other, so that one is written over the other.
+  // Of equal length, so that one overwrites the other.
   const [one, two] = ["web.cluster.local.", "api.cluster.local."];
   ask("www.example.", ...aliasOf("www.example.", one));
   running.clock.advance(20_000);
@@ -112,7 +112,7 @@ test("an expired alias is served, but not once its Service has changed", () => {
   assert.equal(ask("www.example.", ...aliasOf("www.example.")), "asked");
 });
 
-test("an alias that was on its way when its Service changed is given but not kept", async () => {
+test("an alias in flight when its Service changed is answered but not cached", async () => {
   const { running, handler } = makeAliases();
   const waiting: (() => void)[] = [];
   const next: Next = (query) =>
@@ -129,7 +129,7 @@ test("an alias that was on its way when its Service changed is given but not kep
   assert.ok(!(ask("after.example.") instanceof Promise));
 });
 
-test("thousands of aliases of one Service go in portions, and none is found meanwhile", async () => {
+test("thousands of aliases of one Service are dropped in portions, hidden from the start", async () => {
   const { ask, drop, running, handler } = makeAliases();
   const names = Array.from({ length: 5_000 }, (_, index) => `host-${index}.example.`);
   for (const name of names) assert.equal(ask(name, ...aliasOf(name)), "asked");
@@ -141,7 +141,7 @@ test("thousands of aliases of one Service go in portions, and none is found mean
   assert.equal(running.clock.pendingTimers, 0);
 });
 
-test("an answer with more names that change than are noted is not kept", () => {
+test("an answer that mentions too many changing names is not cached", () => {
   const { ask } = makeAliases();
   const chain = (length: number): string[] => [
     "www.example. 60 IN CNAME n0.cluster.local.",
@@ -156,7 +156,7 @@ test("an answer with more names that change than are noted is not kept", () => {
   assert.equal(ask("www.example."), "kept");
 });
 
-test("aliases of names without common ancestors push each other out, and leave nothing behind", () => {
+test("aliases of names without common ancestors evict each other without leaks", () => {
   const capacity = 100;
   const slab = new EntrySlab({ capacity, regions: 2 }, false, 4711);
   let evicted = 0;

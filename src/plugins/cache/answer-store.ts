@@ -1,4 +1,4 @@
-/** The two caches side by side, and which of their answers a query gets. */
+/** The cache for successes and the cache for denials side by side, and the choice between their answers for a query. */
 import { isCompressible } from "../../dns/compression.ts";
 import type { Name } from "../../dns/name.ts";
 import { NameSet } from "../../dns/name-set.ts";
@@ -26,9 +26,9 @@ export class AnswerStore {
   readonly #clock: Clock;
   readonly #staleWindowMs: number;
   readonly #preferPositive: boolean;
-  /** Of the answer looked at last. */
+  /** The names in the answer that was examined last. */
   readonly #mentioned: MentionedNames;
-  /** What is still to be forgotten, the oldest first. */
+  /** Removals in progress, the oldest first. */
   readonly #forgetting: Forgetting[] = [];
   #timer: Timer | undefined;
   #mayGrow: (() => boolean) | undefined;
@@ -48,18 +48,18 @@ export class AnswerStore {
     this.denial = new EntrySlab(bounds.denial, true, random.unpredictable());
   }
 
-  /** Another number when answers are forgotten that are still in the slabs, or that are in others from now on. */
+  /** Changes whenever answers that are still in the slabs become invalid, or when the slabs are replaced. */
   get epoch(): number {
     return this.#epoch;
   }
 
-  /** What other threads need to {@link join}. */
+  /** Returns what other threads need to {@link join}. */
   share(): SharedAnswers {
     const start = this.#clockStart();
     return { secrets: this.#secrets, success: this.success.share(start), denial: this.denial.share(start) };
   }
 
-  /** From now on it has the answers of another thread, and that one has its. */
+  /** Replaces the slabs with those of another thread, which then share their answers. */
   join({ secrets, success, denial }: SharedAnswers): void {
     const start = this.#clockStart();
     this.#hasher = new QuestionHasher(...secrets);
@@ -67,17 +67,20 @@ export class AnswerStore {
     this.denial = EntrySlab.join(denial, true, start);
     if (this.#mayGrow !== undefined) this.growOnlyWhile(this.#mayGrow);
     if (this.#onEmptied !== undefined) this.onEmptied(this.#onEmptied);
-    // What came out of its own slabs is not kept up to date any more.
+    // Answers found in the previous slabs are no longer kept up to date.
     this.#epoch = (this.#epoch + 1) | 0;
   }
 
-  /** Has it take more memory only while that says so. */
+  /** Lets the slabs grow only while `mayGrow` returns true. */
   growOnlyWhile(mayGrow: () => boolean): void {
     this.#mayGrow = mayGrow;
     for (const slab of [this.success, this.denial]) slab.growOnlyWhile(mayGrow);
   }
 
-  /** Has it say why answers were dropped, when memory is damaged or a thread ended while it wrote. */
+  /**
+   * Sets the listener for the reason why all answers were dropped: damaged memory, or a thread that ended while it
+   * wrote.
+   */
   onEmptied(listener: (reason: Error) => void): void {
     this.#onEmptied = listener;
     for (const slab of [this.success, this.denial]) slab.onEmptied(listener);
@@ -91,19 +94,20 @@ export class AnswerStore {
     return this.#hasher.hash(query, traits);
   }
 
-  /** The slab that an answer came out of. */
+  /** The slab that an answer was found in. */
   slabOf({ denial }: KeptAnswer): EntrySlab {
     return denial ? this.denial : this.success;
   }
 
   /**
-   * The answer to give at `now`: a valid one, or with `serve_stale` one that is past its end. It holds until the next call: see
-   * {@link KeptAnswer.held}.
+   * Finds the answer to give at `now`: a valid one, or with `serve_stale` an expired one. It holds until the next
+   * call: see {@link KeptAnswer.held}.
    */
   find(hash: number, traits: number, query: Query, now: number): KeptAnswer | undefined {
     const found = this.#find(hash, traits, query, now);
     if (found !== undefined || (traits & TRAIT_NO_RD) === 0) return found;
-    // What recursion has brought is as good for who does not ask for it. The other way round it could be a mere referral.
+    // An answer obtained by recursion also serves a query without RD. The reverse is not true: it might be a
+    // referral.
     const recursive = traits & ~TRAIT_NO_RD;
     const other = this.#find(this.hash(query, recursive), recursive, query, now);
     return other !== undefined && now < other.expiresAt ? other : undefined;
@@ -115,22 +119,21 @@ export class AnswerStore {
     if (denial < 0 && success < 0) return undefined;
     const slab = denial < 0 || (success >= 0 && this.denial.isError(denial)) ? this.success : this.denial;
     const kept = slab.read(slab === this.success ? success : denial);
-    // Another thread may have put something else there since it was judged.
+    // Another thread may have replaced the entry since it was judged.
     return kept !== undefined && this.#isGood(kept.expiresAt, kept.error, now) ? kept : undefined;
   }
 
   /**
-   * The names that an answer rests on besides its question, as far as they change. They hold until the next call.
-   * @returns `undefined` where they are too many for the answer to be kept
+   * The names that an answer depends on besides the question's, as far as they can change. They hold until the next
+   * call. @returns `undefined` where there are too many names for the answer to be cached
    */
   mentionedIn(reply: Reply, asked: Query): MentionedNames | undefined {
     return this.#mentioned.read(reply.sections, asked) ? this.#mentioned : undefined;
   }
 
   /**
-   * Keeps what the rest of the chain said, if it may be kept.
-   * @param mentioned what {@link mentionedIn} just found in the reply
-   * @param predecessor the entry that the answer was asked for to renew
+   * Stores the reply of the rest of the chain, if it is cacheable. @param mentioned what {@link mentionedIn} just
+   * found in the reply @param predecessor the entry that this reply renews
    */
   keep(
     pending: AwaitedQuery,
@@ -150,7 +153,7 @@ export class AnswerStore {
     const { except } = verdict.denial ? this.#settings.denial : this.#settings.success;
     if (except.matchQuery(asked) !== undefined) return;
     const error = verdict.type === "SERVERERROR";
-    // Kept is what holds for everybody.
+    // Only answers that hold for every client are cached.
     if (isTailored(reply) || (error && mayBeAboutOptions(asked))) return;
     if (this.#preferPositive && !verdict.answers) {
       const success = this.success.find(hash, traits, asked);
@@ -158,7 +161,7 @@ export class AnswerStore {
         return;
     }
     const { sections } = reply;
-    // Once, instead of at each hit that would be cut.
+    // Compressed once here, instead of at each hit that would be truncated.
     if (sections.end > SMALLEST_LIMIT && isCompressible(sections, asked.bytes, sections.count))
       reply.compress();
     const slab = verdict.denial ? this.denial : this.success;
@@ -180,14 +183,13 @@ export class AnswerStore {
     if (evicted < 0) return;
     evictions.add(evicted);
     if (!verdict.denial) this.denial.removeAnswer(hash, traits, asked);
-    // What is said not to exist must not come back when the denial expires. An error says nothing about the data.
+    // A name that was denied must not reappear when the denial expires. An error says nothing about the data.
     else if (!error) this.success.removeAnswer(hash, traits, asked);
   }
 
   /**
-   * Forgets the answers for these names and for all below them. Those that there is no time for in this turn of the event loop are not found
-   * from now on, and go in portions.
-   * @returns how many went at once
+   * Drops the answers for these names and for all names below them. Answers beyond the budget of this turn of the
+   * event loop are hidden at once and removed in portions. @returns how many were removed at once
    */
   dropAtOrBelow(names: readonly Name[]): number {
     const forgetting: Forgetting = {
@@ -208,7 +210,10 @@ export class AnswerStore {
     return dropped;
   }
 
-  /** Resolves when all is gone that was to be forgotten last, and says how many answers that were; `undefined` where all has gone. */
+  /**
+   * Resolves with the number of answers dropped when the latest removal is complete; `undefined` if none is in
+   * progress.
+   */
   get forgetting(): Promise<number> | undefined {
     const last = this.#forgetting.at(-1);
     if (last === undefined) return undefined;
@@ -222,7 +227,7 @@ export class AnswerStore {
     for (const { done, dropped } of this.#forgetting) done?.resolve(dropped);
   }
 
-  /** Gives its memory back, where no other thread has it. Nothing is found in it, and nothing is kept from then on. */
+  /** Releases the memory unless another thread uses it. From then on nothing is found or stored. */
   release(releasePages: (octets: Uint8Array) => void): void {
     this.success.release(releasePages);
     this.denial.release(releasePages);
@@ -240,13 +245,13 @@ export class AnswerStore {
 
   #isGood(expiresAt: number, error: boolean, now: number): boolean {
     if (now < expiresAt) return true;
-    // An error that is over is no data that could be better than none.
+    // An expired error carries no data that would be worth serving.
     return now < expiresAt + this.#staleWindowMs && !error;
   }
 
   #isForgotten(slab: EntrySlab, unit: number, query: Query): boolean {
     const serial = slab.serialOf(unit);
-    // An answer that mentions other names may be meant by one of them.
+    // An answer that depends on other names may be stale because of any of them.
     const isAlias = slab.mentions(unit);
     return this.#forgetting.some(({ names, successSerial, denialSerial }) => {
       const since = slab === this.success ? successSerial : denialSerial;
@@ -254,7 +259,7 @@ export class AnswerStore {
     });
   }
 
-  /** As many as fit into a turn. */
+  /** Removes as many answers as fit into a turn. */
   #forgetSome(): number {
     let dropped = 0;
     let looked = 0;
@@ -265,7 +270,7 @@ export class AnswerStore {
         const now = Math.max(0, successes) + Math.max(0, denials);
         dropped += now;
         first.dropped += now;
-        // Another thread writes: once more, later.
+        // Another thread is writing: try again later.
         if (successes < 0 || denials < 0) return dropped;
         if (dropped >= FORGOTTEN_IN_TURN) return dropped;
         first.left.pop();
@@ -293,25 +298,25 @@ export interface SharedAnswers {
   readonly denial: SharedSlab;
 }
 
-/** Answers to names that are outdated. What is stored from now on is none of them. */
+/** Answers to names that are outdated. Answers stored from now on are not affected. */
 interface Forgetting {
-  /** All of them, once it is known that not all of them can go at once. */
+  /** All names, once it is clear that they cannot all be removed at once. */
   names: NameSet | undefined;
-  /** Names whose answers have not all gone. */
+  /** Names that still have answers to remove. */
   readonly left: Name[];
-  /** Answers that have gone. */
+  /** Answers removed so far. */
   dropped: number;
-  /** Made for who waits for it. */
+  /** Created when a caller waits for the end. */
   done: PromiseWithResolvers<number> | undefined;
-  /** The first that each slab gave afterwards. */
+  /** The first serial that each slab assigned afterwards. */
   readonly successSerial: number;
   readonly denialSerial: number;
 }
 
-/** Half a microsecond each. */
+/** Bounds the time that one turn of the event loop spends on removals. */
 const FORGOTTEN_IN_TURN = 2_000;
 
-/** Octets that every client takes (RFC 1035 section 2.3.4). */
+/** Octets that every client accepts (RFC 1035 section 2.3.4). */
 const SMALLEST_LIMIT = 512;
 
 function wildcardOf(asked: Query): Uint8Array | undefined {

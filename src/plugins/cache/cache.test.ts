@@ -8,7 +8,7 @@ import cache from "./index.ts";
 const SOA = "example.org. 300 IN SOA ns.example.org. admin.example.org. 1 7200 900 1209600 86400";
 const A = "www.example.org. 300 IN A 192.0.2.1";
 
-test("remaining TTLs count down in whole seconds until the answer is asked for again", async () => {
+test("remaining TTLs count down in whole seconds until the upstream is queried again", async () => {
   const upstream = new Upstream({ answer: records(A.replace(" 300 ", " 10 ")) });
   const running = PluginTest.of(cache, "cache");
   const shown: number[] = [];
@@ -31,7 +31,7 @@ test("an answer younger than the query that finds it shows no more than its whol
   assert.equal(outcome.kind === "reply" && outcome.uniformTtl, 300);
 });
 
-test("a query that other plugins derived is answered by the clock, not by its arrival", async () => {
+test("a query derived by another plugin uses the clock, not the arrival time", async () => {
   const running = PluginTest.of(cache, "cache");
   const upstream = new Upstream({ answer: records(A) });
   const chain = running.chain(upstream.next);
@@ -54,7 +54,7 @@ test("keepttl shows the TTL of the first reply until the end", async () => {
   assert.equal(upstream.asked.length, 2);
 });
 
-test("name without regard to case, type, class, DO and CD make the question", async () => {
+test("the key is the name without regard to case, type, class, DO and CD", async () => {
   const upstream = new Upstream({ answer: records(A) });
   const running = PluginTest.of(cache, "cache");
   const ask = async (question: Partial<QuestionOptions>): Promise<number> => {
@@ -107,7 +107,7 @@ test("the rest of the chain sees AD set and everything else as the client sent i
   assert.equal(asked.root.flags, Flag.CD);
 });
 
-test("OPT of the first reply is left out", async () => {
+test("the OPT of the first reply is not cached", async () => {
   const upstream = new Upstream({
     answer: records(A),
     edns: { udpSize: 4096, version: 0, dnssecOk: false, options: [] },
@@ -117,7 +117,7 @@ test("OPT of the first reply is left out", async () => {
   assert.equal(reply.edns, undefined);
 });
 
-test("what a plugin above does to the first reply does not show on the next", async () => {
+test("changes that a plugin makes to the first reply do not affect the next", async () => {
   const running = PluginTest.of(cache, "cache");
   const next = answering({ answer: records(A) });
   const { reply } = await running.ask({ name: "www.example.org.", next });
@@ -128,7 +128,7 @@ test("what a plugin above does to the first reply does not show on the next", as
   assert.equal(again.rcode, Rcode.NOERROR);
 });
 
-test("names outside of the zones pass by untouched and uncounted", async () => {
+test("names outside the zones are neither cached nor counted", async () => {
   const upstream = new Upstream({ answer: records("www.example.net. 7200 IN A 192.0.2.1") });
   const running = PluginTest.of(cache, "cache example.org");
   const { answer } = await running.ask({ name: "www.example.net.", next: upstream.next });
@@ -158,7 +158,7 @@ for (const question of [
   });
 }
 
-test("failures without reply and dropped queries pass, and are not kept", async () => {
+test("failures without reply and dropped queries pass, and are not cached", async () => {
   const running = PluginTest.of(cache, "cache");
   const error = new Error("no upstream");
   const outcomes: Outcome[] = [];
@@ -173,7 +173,7 @@ test("failures without reply and dropped queries pass, and are not kept", async 
   assert.equal(counter(running, "misses_total"), 3);
 });
 
-test("the wildcard of an answer is told again on a hit", async () => {
+test("a hit sets the wildcard metadata of its answer", async () => {
   const running = PluginTest.of(cache, "cache");
   const chain = running.chain((query) => {
     query.setMetadata("zone/wildcard", "*.example.org.");
@@ -189,7 +189,7 @@ test("the wildcard of an answer is told again on a hit", async () => {
   assert.deepEqual(seen, ["*.example.org.", "*.example.org."]);
 });
 
-test("a denial takes the place of an answer and the other way round", async () => {
+test("a denial replaces an answer, and an answer a denial", async () => {
   const running = PluginTest.of(cache, "cache {\n denial 1000 10 10\n}");
   let reply: ReplyContent = { answer: records(A.replace(" 300 ", " 20 ")) };
   const next: Next = (query) => query.reply(reply);
@@ -228,7 +228,7 @@ test("every counter has its labels and counts", async () => {
   assert.deepEqual(lines.sort(), expected.sort());
 });
 
-test("stop leaves no collector and no entries behind", async () => {
+test("stop removes the collectors and the entries", async () => {
   const running = PluginTest.of(cache, "cache");
   await running.ask({ name: "www.example.org.", next: answering({ answer: records(A) }) });
   assert.deepEqual(await entries(running), { success: 1, denial: 0 });
@@ -251,10 +251,14 @@ test("a traced query tells how old the answer is", async () => {
     };
     await chain(query);
   }
-  assert.deepEqual(notes, ["not kept", "keeps the answer for 300 s", "kept for 20 s, good for 280 s more"]);
+  assert.deepEqual(notes, [
+    "not kept",
+    "caches the answer for 300 s",
+    "cached 20 s ago; valid for 280 s more",
+  ]);
 });
 
-test("a query that is to leave no mark is answered as any other, and nothing shows that it was there", async () => {
+test("an unseen query is answered as any other, without side effects", async () => {
   const running = PluginTest.of(cache, "cache {\n prefetch 1\n serve_stale\n}");
   const upstream = new Upstream({ answer: records(A) });
   const notes: string[] = [];
@@ -285,11 +289,11 @@ test("a query that is to leave no mark is answered as any other, and nothing sho
   assert.equal(upstream.asked.length, 3, "nothing was prefetched or renewed");
   assert.deepEqual(notes, [
     "not kept",
-    "would keep the answer for 300 s, had a client asked",
+    "a client's query would have cached this answer for 300 s",
     "not kept",
-    "would keep the answer for 300 s, had a client asked",
-    "kept for 295 s, good for 5 s more",
-    "expired 10 s ago; given all the same",
+    "a client's query would have cached this answer for 300 s",
+    "cached 295 s ago; valid for 5 s more",
+    "expired 10 s ago; served stale",
   ]);
   const { body } = await running.metrics.expose();
   assert.match(body, /^coredns_cache_requests_total\{[^}]*\} 1$/m);
@@ -297,7 +301,7 @@ test("a query that is to leave no mark is answered as any other, and nothing sho
   assert.doesNotMatch(body, /^coredns_cache_served_stale_total\{[^}]*\} [1-9]/m);
 });
 
-/** The rest of the chain: gives one reply to every query, and remembers what it was asked. */
+/** The rest of the chain: returns the same reply to every query, and records the queries. */
 class Upstream {
   readonly asked: Query[] = [];
   readonly next: Next;

@@ -1,4 +1,4 @@
-/** Asks the rest of the chain what is not kept, each question once at a time, and keeps what comes back. */
+/** Sends cache misses to the rest of the chain, each question once at a time, and stores the replies. */
 
 import type { Name } from "../../dns/name.ts";
 import { Flag, Rcode } from "../../dns/numbers.ts";
@@ -38,12 +38,12 @@ export class ChainAsker implements FlightEnd {
     this.#log = log;
   }
 
-  /** The answer to a question that nothing is kept for. */
+  /** Answers a question that is not in the cache. */
   answer(pending: PendingQuery): Outcome | Promise<Outcome> {
     return this.#answer(pending, MAX_JOINS);
   }
 
-  /** As {@link answer}, for a query that is to leave no mark: nothing is kept of it, and nobody waits for it. */
+  /** Like {@link answer}, but without side effects: the reply is not stored, and no query waits for it. */
   answerUnseen(pending: PendingQuery): Outcome | Promise<Outcome> {
     const land = (outcome: Outcome) =>
       ownOutcome(this.#land(outcome, pending, undefined, undefined), pending);
@@ -52,8 +52,8 @@ export class ChainAsker implements FlightEnd {
   }
 
   /**
-   * A better answer than an expired one, if there is one in time.
-   * @param entry the expired one; what comes late still takes its place
+   * Tries to get a fresh answer in time to replace an expired one. @param entry the expired entry; a late answer
+   * still replaces it
    */
   verify(pending: PendingQuery, entry: KeptAnswer): Reply | undefined | Promise<Reply | undefined> {
     const flight = this.#joinable(pending);
@@ -75,12 +75,12 @@ export class ChainAsker implements FlightEnd {
     );
   }
 
-  /** Renews an entry while nobody waits. One at a time for each entry, and not soon after a failure. */
+  /** Refreshes an entry in the background. One refresh at a time for each entry, and not soon after a failure. */
   renew(pending: PendingQuery, entry: KeptAnswer): void {
     const slab = this.#store.slabOf(entry);
     const renewed = ({ outcome }: Landing): void => {
       slab.setRefreshing(entry, false);
-      // No client is there to be told of it, and so no other plugin hears of it.
+      // There is no client to answer, so no other plugin sees this error.
       if (outcome.kind === "failed" && outcome.error instanceof UnusableReplyError)
         this.#log.error(outcome.error.message);
     };
@@ -90,12 +90,15 @@ export class ChainAsker implements FlightEnd {
     else renewed(landing);
   }
 
-  /** What is on its way for these names and those below them is outdated: it is given to those who wait, but not kept. */
+  /**
+   * Marks the queries in progress for these names and the names below as outdated: waiting clients get the answers,
+   * but these are not stored.
+   */
   outdate(names: readonly Name[]): void {
     this.#flights.outdate(names);
   }
 
-  /** Nothing that comes back from now on is kept. */
+  /** Stops storing replies. */
   stop(): void {
     this.#stopped = true;
     for (const timer of this.#timers) timer.cancel();
@@ -115,16 +118,17 @@ export class ChainAsker implements FlightEnd {
       begun.settleWith(outcome);
       return begun;
     }
-    pending.asked.trace?.note("waits for the answer to an equal question that is on its way");
+    pending.asked.trace?.note("waits for an identical query already sent upstream");
     return this.#waitFor<Outcome>(
       flight,
       pending.asked.deadline - this.#clock.turnTime(),
       (landed) => {
         if (pending.asked.root.isAbandoned) return DROPPED;
-        // The leader's client was given up, and with it the question: one of those who joined asks it anew, for all.
+        // The leader's client gave up, and its question ended with it: one of the waiting queries asks again, for all
+        // of them.
         if (flight.asked.root.isAbandoned) return this.#answer(pending, joins);
         if (isForLeaderAlone(landed, flight, pending)) return this.#answer(pending, 0);
-        // A second leader that runs out of time has shown that the upstream is slow, not that its client was in a hurry.
+        // A second leader that times out shows that the upstream is slow, not that its client was in a hurry.
         if (joins > 1 && this.#ranOutOfTime(landed, flight)) return this.#answer(pending, joins - 1);
         return sharedOutcome(landed, pending);
       },
@@ -133,12 +137,12 @@ export class ChainAsker implements FlightEnd {
   }
 
   #joinable(pending: PendingQuery): Flight | undefined {
-    // Where answers are not to be kept, each query is to have an answer of its own.
+    // Where answers are not cached, each query gets an answer of its own.
     if (this.#settings.success.except.matchQuery(pending.asked) !== undefined) return undefined;
     return this.#flights.joinable(pending);
   }
 
-  /** Never throws nor rejects, as far as `next` keeps its word. */
+  /** Neither throws nor rejects, as long as `next` keeps its contract. */
   #ask(pending: PendingQuery, predecessor: KeptAnswer | undefined): Landing | Promise<Landing> {
     const outcome = pending.next(pending.asked);
     if (!(outcome instanceof Promise)) return this.#land(outcome, pending, predecessor, undefined);
@@ -162,7 +166,7 @@ export class ChainAsker implements FlightEnd {
     try {
       return this.#receive(outcome, pending, predecessor, flight);
     } catch (error) {
-      // Those who wait must hear of it, whoever made the reply.
+      // Waiting queries must get this error, whichever plugin made the reply.
       return failed(pending.asked.fail(Rcode.SERVFAIL, new UnusableReplyError(pending, error)));
     }
   }
@@ -198,7 +202,7 @@ export class ChainAsker implements FlightEnd {
     return { outcome, verdict, template };
   }
 
-  /** May the reply take the place of that entry? */
+  /** Whether the reply may replace the entry. */
   #succeeds(verdict: Verdict | undefined, entry: KeptAnswer): boolean {
     if (verdict === undefined || !verdict.sound) return false;
     return verdict.answers || !entry.answers || this.#settings.stale?.preferPositive !== true;
@@ -210,7 +214,7 @@ export class ChainAsker implements FlightEnd {
     return outcome.kind === "reply" ? outcome : undefined;
   }
 
-  /** Milliseconds that a client with an expired answer at hand waits for a better one. */
+  /** Milliseconds that a client waits for a fresh answer while an expired one is available. */
   #patience({ asked }: PendingQuery): number {
     const verifyTimeout = this.#settings.stale?.verifyTimeoutMs ?? Infinity;
     return Math.min(verifyTimeout, asked.deadline - this.#clock.turnTime());
@@ -261,13 +265,13 @@ export class ChainAsker implements FlightEnd {
   }
 }
 
-/** The client's deadline passed while it waited for the answer to another one's question. */
+/** The client's deadline passed while it waited for the answer to an identical query. */
 export class DeadlineExceededError extends Error {
   override readonly name = "DeadlineExceededError";
   readonly question: string;
 
   constructor({ asked }: PendingQuery) {
-    super(`deadline exceeded while an equal question for ${asked.name} was on its way`);
+    super(`deadline exceeded while waiting for an identical query for ${asked.name} was on its way`);
     this.question = asked.name.toString();
   }
 }
@@ -283,13 +287,13 @@ export class UnusableReplyError extends Error {
   }
 }
 
-/** How often a query waits for others before it asks for itself. */
+/** How many times a query waits for another before it is sent itself. */
 const MAX_JOINS = 2;
 
 function noteKeeping(trace: Trace, { storable, ttl, sameQuestion }: Verdict, isSeen: boolean): void {
-  if (!storable || !sameQuestion || ttl <= 0) trace.note("the answer is none to be kept");
-  else if (isSeen) trace.note(`keeps the answer for ${ttl} s`, { keeps: ttl });
-  else trace.note(`would keep the answer for ${ttl} s, had a client asked`, { keeps: ttl });
+  if (!storable || !sameQuestion || ttl <= 0) trace.note("the answer is not cacheable");
+  else if (isSeen) trace.note(`caches the answer for ${ttl} s`, { keeps: ttl });
+  else trace.note(`a client's query would have cached this answer for ${ttl} s`, { keeps: ttl });
 }
 
 function failed(outcome: Outcome): Landing {
@@ -297,21 +301,21 @@ function failed(outcome: Outcome): Landing {
 }
 
 /**
- * Was that decided for one query, not for its question? A dropped query, a reply to a question that nobody asked, and an error that may be
- * about EDNS options that the other query has not.
+ * Whether an outcome is specific to the leader's query: a dropped query, a reply to a different question, or an error
+ * that may be caused by EDNS options that the other query does not have.
  */
 function isForLeaderAlone({ outcome, verdict }: Landing, { asked }: Flight, pending: PendingQuery): boolean {
   if (outcome.kind !== "reply") return outcome.kind === "dropped";
   return verdict?.sameQuestion !== true || mayFailApart(outcome, asked, pending.asked);
 }
 
-/** What the query that was asked gets. */
+/** The outcome for the query that was sent. */
 function ownOutcome({ outcome }: Landing, pending: AwaitedQuery): Outcome {
   if (outcome.kind === "reply" && !pending.wantsAuthenticData) outcome.setFlag(Flag.AD, false);
   return outcome;
 }
 
-/** What a query that waited gets: a shell of its own. */
+/** The outcome for a query that waited: a reply object of its own around the shared records. */
 function sharedOutcome({ outcome, template }: Landing, pending: PendingQuery): Outcome {
   if (template !== undefined) {
     const reply = template.forQuery(pending.asked);

@@ -65,7 +65,7 @@ test("a chain of thousands of aliases is followed in one pass", () => {
   assert.ok(performance.now() - started < 5_000);
 });
 
-test("an alias to octets that are no name leads nowhere", () => {
+test("an alias to invalid octets leads nowhere", () => {
   const query = makeTestQuery({ name: "www.test.", type: "A" });
   const { encoded } = query.reply({ answer: records("www.test. 5 IN TYPE65280 \\# 2 C0FF") });
   const bytes = encoded.bytes.slice();

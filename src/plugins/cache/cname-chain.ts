@@ -1,4 +1,4 @@
-/** Does an answer section lead from the question's name to records of its type? */
+/** Checks whether an answer section leads from the question's name to records of its type. */
 import type { EncodedSections } from "../../dns/encoded-sections.ts";
 import type { Name } from "../../dns/name.ts";
 import { readU16 } from "../../dns/octets.ts";
@@ -7,8 +7,8 @@ import { WireError, WireReader } from "../../dns/wire-reader.ts";
 import type { Query } from "../../plugin/index.ts";
 
 /**
- * True when the question's own name, or the end of the chain of CNAMEs that begins there, has records of the type asked
- * for. False for a chain that breaks off, runs in a circle, or forks. The order of the records does not matter.
+ * Returns true when the question's own name, or the end of its chain of CNAMEs, has records of the type asked for.
+ * Returns false for a chain that breaks off, loops, or forks. The order of the records does not matter.
  */
 export function reachesType(sections: EncodedSections, question: Query): boolean {
   if (question.type === RecordType.ANY) return sections.answerCount > 0;
@@ -36,7 +36,7 @@ function isPlainRRset(
 const POINTER_TO_QUESTION = 0xc00c;
 
 function followChain(sections: EncodedSections, start: Name, type: number): boolean {
-  // Looked up by text once for all records: comparing each with each would let a reply of 64 KiB cost seconds.
+  // Indexed once by text: comparing each record with each other would let a reply of 64 KiB take seconds.
   const owners = new Set<string>();
   const targets = new Map<string, string>();
   const forks = new Set<string>();
@@ -58,7 +58,7 @@ function followChain(sections: EncodedSections, start: Name, type: number): bool
     if (owners.has(at)) return true;
     if (forks.has(at)) return false;
     const target = targets.get(at);
-    // A name that is passed twice has no way on: circles end here.
+    // Each name is followed once, so loops end here.
     targets.delete(at);
     at = target;
   }

@@ -21,11 +21,11 @@ export interface CacheCounters {
   readonly denialMemory: GaugeSlot;
 }
 
-/** What one of the two caches holds. */
+/** Contents of one of the two caches. */
 export interface Holding {
   /** Entries. */
   readonly size: number;
-  /** Octets of memory. */
+  /** Bytes of memory in use. */
   readonly octetsTouched: number;
 }
 
@@ -40,20 +40,20 @@ export class CacheMetrics {
   #lastView = "";
   #last: CacheCounters | undefined;
 
-  /** @param zones value of the label of that name */
+  /** @param zones value of the label `zones` */
   constructor(metrics: MetricsRegistry, zones: string) {
     this.#zones = zones;
     this.#families = declareFamilies(metrics);
     this.emptied = metrics
       .counter({
         name: "portolan_cache_damages_total",
-        help: "Times that all answers were dropped because memory was damaged, or a thread ended while it wrote.",
+        help: "Times that all answers were dropped because memory was damaged or a thread ended during a write.",
         labels: ["zones"],
       })
       .slot(zones);
   }
 
-  /** The series for a query. Queries mostly come by the same listener as the one before. */
+  /** Returns the counters for a query. Consecutive queries mostly come from the same listener. */
   of(query: Pick<RepeatedQuery, "listener" | "view">): CacheCounters {
     const server = query.listener.label;
     const { view } = query;
@@ -70,7 +70,7 @@ export class CacheMetrics {
     return counters;
   }
 
-  /** All listeners and views that were seen answer from the same entries. */
+  /** All listeners and views seen so far answer from the same entries. */
   setHoldings(success: Holding, denial: Holding): void {
     for (const counters of this.#known.values()) {
       counters.successEntries.set(success.size);
@@ -121,23 +121,24 @@ function declareFamilies(metrics: MetricsRegistry): Families {
   const counter = (name: string, help: string, labels = LABELS): CounterFamily =>
     metrics.counter({ name: `coredns_cache_${name}`, help, labels });
   return {
-    requests: counter("requests_total", "Queries that were looked up."),
-    hits: counter("hits_total", "Queries answered from what was kept.", LABELS_WITH_TYPE),
-    misses: counter("misses_total", "Queries for which nothing was kept."),
-    prefetches: counter("prefetch_total", "Answers asked for again in the background."),
-    drops: counter("drops_total", "Replies not kept because they were for another question."),
+    requests: counter("requests_total", "Queries looked up in the cache."),
+    hits: counter("hits_total", "Queries answered from the cache.", LABELS_WITH_TYPE),
+    misses: counter("misses_total", "Queries not found in the cache."),
+    prefetches: counter("prefetch_total", "Answers refreshed in the background before they expired."),
+    drops: counter("drops_total", "Replies not cached because they were for another question."),
     servedStale: counter("served_stale_total", "Queries answered with an expired answer."),
-    evictions: counter("evictions_total", "Answers that had to make room for others.", LABELS_WITH_TYPE),
+    evictions: counter("evictions_total", "Answers evicted to make room for others.", LABELS_WITH_TYPE),
     entries: metrics.gauge({
       name: "coredns_cache_entries",
-      help: "Answers that are kept.",
-      acrossThreads: "sum",
+      help: "Answers in the cache.",
+      // All threads share the answers. Each knows only the listeners and views that brought it a query.
+      acrossThreads: "max",
       labels: LABELS_WITH_TYPE,
     }),
     memory: metrics.gauge({
       name: "portolan_memory_cache_bytes",
-      help: "Memory that the cache has taken.",
-      acrossThreads: "sum",
+      help: "Memory used by the cache, in bytes.",
+      acrossThreads: "max",
       labels: LABELS_WITH_TYPE,
     }),
   };

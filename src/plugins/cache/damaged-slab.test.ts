@@ -1,4 +1,4 @@
-/** Memory that threads share and that is not as they left it costs the answers, and never the process. */
+/** Damaged shared memory costs the cached answers, never the process. */
 import assert from "node:assert/strict";
 import { once } from "node:events";
 import { test } from "node:test";
@@ -10,9 +10,12 @@ import { EntrySlab } from "./entry-slab.ts";
 import { makeCache } from "./fixtures/make-cache.ts";
 
 const ROUNDS = Number(process.env.PORTOLAN_SLAB_ROUNDS ?? 600);
-/** Milliseconds. The rounds take a hundredth of it on a machine that is not busy. */
+/** Milliseconds, far more than the rounds take on an idle machine. */
 const PATIENCE = 120_000;
-/** Slabs whose writer was ended in the middle of a write, and threads that may be started for them: a third of them or more are. */
+/**
+ * Slabs whose writer is terminated during a write, and bound for the threads started for them: at least a third
+ * succeed.
+ */
 const SLABS = 3;
 const MOST_THREADS = 60;
 
@@ -26,7 +29,7 @@ function contentFor(name: string) {
   };
 }
 
-/** The slab holds what is put there, and no block or node of it is lost. */
+/** The slab finds what was stored, and no block or node of it leaks. */
 function assertWhole(slab: EntrySlab): void {
   const contents = Array.from({ length: 50 }, (_, index) => contentFor(`name-${index}.example.com.`));
   for (const [index, content] of contents.entries())
@@ -37,7 +40,7 @@ function assertWhole(slab: EntrySlab): void {
   assert.deepEqual([slab.size, slab.octets], [0, 0]);
 }
 
-test("whatever is written over a slab, each call ends, and after an emptying all is in order", async (context) => {
+test("with a slab overwritten at random each call ends, and emptying repairs the slab", async (context) => {
   const worker = new Worker(new URL("./fixtures/damage-thread.ts", import.meta.url), {
     workerData: { rounds: ROUNDS, seed: 4711 },
   });
@@ -57,7 +60,7 @@ test("whatever is written over a slab, each call ends, and after an emptying all
   }
 });
 
-test("threads that are ended while they write leave a slab that others can use", async (context) => {
+test("threads terminated during a write leave a slab that others can use", async (context) => {
   const reasons: string[] = [];
   const slabs: EntrySlab[] = [];
   const { asked } = contentFor("probe.example.com.");
@@ -70,13 +73,13 @@ test("threads that are ended while they write leave a slab that others can use",
     });
     await once(worker, "message");
     await worker.terminate();
-    // Nobody writes any more, so a lock that is not to be had is one that was left.
+    // No thread writes any more, so a lock that is still taken was abandoned.
     if (slab.removeAnswer(1, 0, asked)) assertWhole(slab);
     else slabs.push(slab);
   }
   context.diagnostic(`${slabs.length} of ${threads} threads were in the middle of a write`);
   assert.equal(slabs.length, SLABS);
-  // That is found out after two seconds.
+  // An abandoned lock is detected after two seconds.
   await Promise.all(
     slabs.map(async (slab) => {
       while (!slab.removeAnswer(1, 0, asked)) await delay(10);
@@ -87,7 +90,7 @@ test("threads that are ended while they write leave a slab that others can use",
   for (const slab of slabs) assertWhole(slab);
 });
 
-test("a slab whose pages were given back while it was in use is emptied, and says so", () => {
+test("a slab whose pages were released while in use is emptied and reports it", () => {
   const slab = new EntrySlab({ capacity: 200, regions: 1 }, false, 7);
   const reasons: Error[] = [];
   slab.onEmptied((reason) => void reasons.push(reason));
@@ -114,6 +117,6 @@ test("an emptied cache is counted and logged", async () => {
   for (const host of ["t", "u", "v", "w"]) await ask(host);
   const { body } = await running.metrics.expose();
   assert.match(body, /^portolan_cache_damages_total\{zones="\."\} [1-9]/m);
-  assert.match(running.log.lines.join("\n"), /all answers were dropped, because memory was damaged: /);
+  assert.match(running.log.lines.join("\n"), /all cached answers were dropped because memory was damaged: /);
   await handler.stop();
 });

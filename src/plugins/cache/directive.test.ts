@@ -119,24 +119,24 @@ for (const [text, changes] of ACCEPTED) {
   });
 }
 
-test("without zones the cache is for the zones of its block", () => {
+test("without zones the cache serves the zones of its block", () => {
   assert.equal(
     read("cache", "example.org:53 10.1.0.0/16:53").settings.zones.toString(),
     "example.org.,1.10.in-addr.arpa.",
   );
 });
 
-test("of repeated lines the last one counts, and a warning tells", () => {
+test("the last of repeated lines counts, with a warning", () => {
   const { settings, warnings } = read("cache {\n success 2000\n success 3000\n}");
   assert.equal(settings.success.capacity, 2816);
   assert.match(warnings.join("\n"), /'success' is repeated on line 4: only the last counts/);
 });
 
-test("a TTL that no record has is no bound", () => {
+test("a bound above the largest TTL is no bound", () => {
   assert.equal(read("cache 3000000000").settings.success.maxTtl, 0x7fff_ffff);
 });
 
-test("words behind MINTTL get a warning", () => {
+test("words after MINTTL get a warning", () => {
   const plugin = PluginTest.of(cache, "cache {\n denial 100 10 1 1\n}");
   assert.match(plugin.warnings.join("\n"), /3:18: warning: '1' has no effect here/);
 });

@@ -33,7 +33,7 @@ import {
 } from "../../plugin/index.ts";
 import { effectiveCapacity, largestMemory, smallestMemory } from "./slab-bounds.ts";
 
-/** One directive as it was read; durations in milliseconds. */
+/** A parsed `cache` directive; durations in milliseconds. */
 export interface CacheDirective {
   readonly ttl: number | undefined;
   readonly zones: ZoneList;
@@ -47,7 +47,7 @@ export interface CacheDirective {
   readonly servfail: number;
   readonly disable: readonly { readonly kind: "success" | "denial"; readonly zones: ZoneList }[];
   readonly keepttl: boolean;
-  /** Octets. */
+  /** Bytes. */
   readonly memory: number | undefined;
 }
 
@@ -57,24 +57,24 @@ export interface CapacityOption {
   readonly minttl: number | undefined;
 }
 
-/** How an expired answer gets a successor; milliseconds. */
+/** How an expired answer is refreshed; milliseconds. */
 export interface Refresh {
   readonly mode: "immediate" | "verify";
-  /** 0 to wait for as long as it takes. */
+  /** 0 to wait without a limit. */
   readonly verifyTimeout: number;
   readonly responseTtl: number;
-  /** 0 for no pause between attempts. */
+  /** 0 to retry without a pause. */
   readonly failureRecheck: number;
 }
 
 const MINUTE = 60_000;
-/** Longest time that failures are remembered: RFC 2308 section 7. */
+/** Longest time for which failures may be cached (RFC 2308 section 7). */
 const MAX_FAILURE_TIME = 5 * MINUTE;
 /** Largest TTL in seconds (RFC 2181 section 8). */
 const MAX_TTL = 0x7fff_ffff;
 const MODES = ["immediate", "verify"] as const;
 
-/** The schema that reads it. */
+/** The schema of the directive. */
 export const cacheDirective = directive({
   args: {
     ttl: optionalWhen(maximumTtl(), (word) => /^[+-]?\d+$/.test(word)),
@@ -161,7 +161,7 @@ function seconds(min: number, tooSmall: (word: string) => string): Value<number>
     parse(word, context) {
       if (/^[+-]?\d+$/.test(word) && Number(word) < min) return new ValueProblem(tooSmall(word));
       const parsed = number.parse(word, context);
-      // No record has a larger one, so this is no bound, as the larger number is none.
+      // No record has a larger TTL, so a larger bound has no effect.
       return parsed instanceof ValueProblem ? parsed : Math.min(parsed, MAX_TTL);
     },
   };
@@ -210,7 +210,7 @@ function refreshArguments(): Argument<Refresh> {
   };
 }
 
-/** The next word as a value, 0 when there is none. */
+/** The next word as a value; 0 when there is no further word. */
 function next(cursor: ArgumentCursor, value: Value<number>): number | Invalid {
   const token = cursor.take();
   return token === undefined ? 0 : cursor.value(token, value);
@@ -232,7 +232,7 @@ function isMode(word: string): boolean {
   return MODES.some((mode) => mode === word);
 }
 
-/** An option that must not be repeated. */
+/** Rejects a repeated option. */
 function onlyOnce<T>(inner: Option<T>): Option<T> {
   return {
     read(lines, context) {

@@ -1,4 +1,4 @@
-/** Which answers out of the cache may be given again without asking the cache, and until when. */
+/** Which cached answers may be repeated without a cache lookup, and until when. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { Flag, Name } from "../../dns/index.ts";
@@ -17,7 +17,7 @@ function basisFor(kept: CacheHandler, flags: number): AnswerBasis | undefined {
   return outcome.basis;
 }
 
-test("an answer rests on its entry", () => {
+test("an answer is valid as long as its entry", () => {
   const kept = makeCache().handler;
   assert.equal(basisFor(kept, Flag.RD), undefined);
   const basis = basisFor(kept, Flag.RD);
@@ -28,14 +28,14 @@ test("an answer rests on its entry", () => {
   assert.notEqual(numbers[place], value);
 });
 
-test("what recursion has brought is no basis without it: an answer of its own may come at any time", () => {
+test("a recursive answer is no basis for a query without RD, which may get an entry of its own", () => {
   const kept = makeCache().handler;
   basisFor(kept, Flag.RD);
   assert.ok(basisFor(kept, Flag.RD) !== undefined);
   assert.equal(basisFor(kept, 0), undefined);
 });
 
-test("answers that came before the cache joined another one hold no longer", () => {
+test("answers from before the cache joined another one are no longer valid", () => {
   const [kept, other] = [makeCache().handler, makeCache().handler];
   basisFor(kept, Flag.RD);
   const source = basisFor(kept, Flag.RD)?.source;
@@ -45,7 +45,7 @@ test("answers that came before the cache joined another one hold no longer", () 
   assert.notEqual(source.epoch, epoch);
 });
 
-test("what is given again stays when a flood of names fills the cache", () => {
+test("a repeated answer survives a flood of names", () => {
   for (const isGiven of [true, false]) {
     const kept = makeCache("cache {\n success 1024\n}").handler;
     basisFor(kept, Flag.RD);

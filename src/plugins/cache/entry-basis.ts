@@ -1,4 +1,4 @@
-/** What answers out of the cache rest on: an entry that is still there, and a TTL that has not become less. */
+/** The validity of an answer from the cache: its entry still exists, and its remaining TTL is unchanged. */
 import { UNIT_WORDS } from "../../lib/collections/slab/block-memory.ts";
 import { Head } from "../../plugin/packed/entry-layout.ts";
 import type { AnswerBasis, AnswerSource, Repetition } from "../../plugin/query/repetition.ts";
@@ -6,7 +6,7 @@ import type { AnswerStore } from "./answer-store.ts";
 import type { CacheMetrics } from "./counters.ts";
 import type { KeptAnswer } from "./kept-answer.ts";
 
-/** One for all answers: who is given it looks at it at once. */
+/** A single reused object: callers must read it before the next lookup. */
 export class EntryBasis implements AnswerBasis {
   source: AnswerSource;
   until = 0;
@@ -22,7 +22,7 @@ export class EntryBasis implements AnswerBasis {
     this.source = this.#successes;
   }
 
-  /** @param entry one that is not past its end at `now` */
+  /** @param entry one that is not expired at `now` */
   of(entry: KeptAnswer, now: number, keepsTtl: boolean): this {
     const { expiresAt } = entry;
     this.source = entry.denial ? this.#denials : this.#successes;
@@ -63,7 +63,7 @@ class EntrySource implements AnswerSource {
   }
 }
 
-/** Where the serial of an entry is, by the word. */
+/** The index of the word that holds an entry's serial. */
 function placeOf(unit: number): number {
   return unit * UNIT_WORDS + Head.SERIAL;
 }

@@ -8,9 +8,9 @@ import { isAbout } from "./kept-entries.ts";
 
 export const REGION_SHIFT: number = Math.log2(REGION_UNITS);
 const NONE = -1;
-/** Another thread wrote meanwhile: to be looked for once more. */
+/** Another thread wrote during the search: search again. */
 export const DISTURBED = -2;
-/** The search came to no end. */
+/** The index has no end: its memory is damaged. */
 export const DAMAGED = -3;
 
 export class EntryFinder {
@@ -24,7 +24,7 @@ export class EntryFinder {
     this.#guard = guard;
   }
 
-  /** For who is alone, or has the lock. */
+  /** Lookup without locking, or under the lock. */
   find(hash: number, traits: number, query: Asked): number {
     const index = this.#index;
     const { pairs } = index;
@@ -41,14 +41,14 @@ export class EntryFinder {
     return NONE;
   }
 
-  /** For who changes something. */
+  /** Lookup as a part of a change. */
   inside(hash: number, traits: number, query: Asked): number {
     const unit = this.find(hash, traits, query);
     if (unit === DAMAGED) throw new SlabFault("the index has no empty place");
     return unit;
   }
 
-  /** What is found is to be read by `EntrySlab.read`, which tells whether it was whole. */
+  /** The result must be read by `EntrySlab.read`, which checks that the entry was whole. */
   whileOthersWrite(hash: number, traits: number, query: Asked): number {
     const index = this.#index;
     const { pairs } = index;
@@ -61,7 +61,7 @@ export class EntryFinder {
         const unit = value - 1;
         const region = unit >>> REGION_SHIFT;
         if (region >= this.#blocks.regions) return DAMAGED;
-        // Who is still in the index once reading has begun has not been freed before.
+        // An entry still in the index after reading has begun was not freed before.
         if (!this.#guard.begin(region) || pairs[at + 1] !== value) return DISTURBED;
         if (isAbout(this.#blocks, unit, traits, query)) return unit;
       }

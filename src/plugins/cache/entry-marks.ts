@@ -1,7 +1,10 @@
-/** What is noted of each entry beside its block, an octet for each: readers write here, too, and wait for nobody. */
+/**
+ * Flags of each entry, one byte per entry, kept beside the blocks. Readers write them, too, without waiting for a
+ * lock.
+ */
 import { LEAST_UNITS } from "../../lib/collections/slab/block-memory.ts";
 
-/** The entry was asked for. */
+/** The entry was read since the hand last passed. */
 const USED = 1;
 /** A refresh in the background is under way. */
 const REFRESHING = 2;
@@ -12,12 +15,12 @@ const SHIFT = Math.log2(LEAST_UNITS);
 export class EntryMarks {
   readonly #marks: Uint8Array;
 
-  /** @param marks as many as `marksFor` says */
+  /** @param marks as many bytes as `marksFor` returns */
   constructor(marks: Uint8Array) {
     this.#marks = marks;
   }
 
-  /** Notes that an entry was asked for. */
+  /** Marks an entry as used. */
   use(unit: number): void {
     const mark = this.#marks[unit >> SHIFT] as number;
     if ((mark & USED) === 0) this.#marks[unit >> SHIFT] = mark | USED;
@@ -40,7 +43,7 @@ export class EntryMarks {
     this.#marks[unit >> SHIFT] = refreshing ? others | REFRESHING : others;
   }
 
-  /** For an entry that is new. */
+  /** Resets the marks of a new entry. */
   clear(unit: number): void {
     this.#marks[unit >> SHIFT] = 0;
   }

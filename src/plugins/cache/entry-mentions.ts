@@ -1,6 +1,7 @@
 /**
- * What an entry has at its end for each name that it rests on besides its question: see mentioned-names.ts. The name tree links them, so that the entry
- * is found by these names, too. They begin at units of the entry's own block, and so come and go with it.
+ * The mentions at the end of an entry: one for each name that the answer depends on besides the question's (see
+ * mentioned-names.ts). The name tree links them, so that the entry is found by these names, too. They begin at units
+ * of the entry's own block, so they are allocated and freed with it.
  */
 import {
   type BlockMemory,
@@ -25,7 +26,7 @@ export class EntryMentions {
     this.#tree = tree;
   }
 
-  /** Writes them behind an entry of that many units. They are not linked yet. */
+  /** Writes the mentions behind an entry of `units` units. They are not linked yet. */
   write(entry: number, units: number, { count, octets, starts }: MentionedNames): void {
     const { words } = this.#blocks;
     let mention = entry + units;
@@ -42,7 +43,10 @@ export class EntryMentions {
     }
   }
 
-  /** Has the entry found by them. False when there is no node for one of them any more: others must go first, and then it goes on. */
+  /**
+   * Links the entry under its mentions. Returns false when the tree has no free node: the caller must evict other
+   * entries and call again.
+   */
   link(entry: number): boolean {
     const { words } = this.#blocks;
     for (let mention = this.#first(entry); mention !== NONE; mention = this.#next(entry, mention)) {
@@ -82,7 +86,7 @@ export class EntryMentions {
   }
 }
 
-/** Units that the names of an answer take. */
+/** Units that the mentions of an answer take. */
 export function mentionedUnits(names: MentionedNames | undefined): number {
   if (names === undefined) return 0;
   let units = 0;
@@ -95,7 +99,7 @@ function mentionUnits(length: number): number {
   return Math.ceil((MENTION_OCTETS + length) / UNIT_OCTETS);
 }
 
-/** Units of an entry up to its mentions. */
+/** Units of an entry before its mentions. */
 function ownUnits({ words }: BlockMemory, entry: number): number {
   const head = entry * UNIT_WORDS;
   const end = (words[head + Head.END_ADDITIONALS] as number) & 0xffff;

@@ -12,7 +12,7 @@ import { makeCache } from "./fixtures/make-cache.ts";
 import type { KeptAnswer } from "./kept-answer.ts";
 import { answerTraits, QuestionHasher, TRAIT_CD, TRAIT_DO } from "./question-hash.ts";
 
-/** Few hashes, so that entries meet. */
+/** Few hashes, so that entries collide. */
 const HASHES = 64;
 
 function slabOf(capacity: number, regions = 8): EntrySlab {
@@ -65,7 +65,7 @@ function numbered(count: number, prefix = "host"): Query[] {
   );
 }
 
-test("what was put is found, until it is removed, whatever shares its hash", () => {
+test("a stored entry is found until it is removed, whatever shares its hash", () => {
   const slab = slabOf(3000);
   const queries = numbered(1500);
   for (const query of queries) assert.equal(put(slab, query), 0);
@@ -95,7 +95,7 @@ test("an equal hash does not make an equal question", () => {
   assert.ok(!found({ name: "www.example\\.org." }));
 });
 
-test("an entry that takes the place of another throws nobody out", () => {
+test("replacing an entry evicts no other", () => {
   const slab = slabOf(2);
   const [one, two] = numbered(2);
   assert.ok(one !== undefined && two !== undefined);
@@ -107,7 +107,7 @@ test("an entry that takes the place of another throws nobody out", () => {
   assert.equal(read(slab, one).sections.end, one.questionEnd + 12 + 500);
 });
 
-test("a mark of an entry is worth nothing once it was replaced or removed", () => {
+test("a mark is void once its entry is replaced or removed", () => {
   const slab = slabOf(10);
   const [query] = numbered(1);
   assert.ok(query !== undefined);
@@ -126,7 +126,7 @@ test("a mark of an entry is worth nothing once it was replaced or removed", () =
   assert.ok(!slab.has(second));
 });
 
-test("in a full table what is asked for stays, and the newest too", () => {
+test("a full table keeps used entries and the newest", () => {
   const slab = slabOf(100);
   const popular = numbered(20, "popular");
   for (const query of popular) put(slab, query);
@@ -141,7 +141,7 @@ test("in a full table what is asked for stays, and the newest too", () => {
   for (const query of popular) assert.ok(find(slab, query) >= 0);
 });
 
-test("large answers take the room of several, and leave those alone that are asked for", () => {
+test("large answers evict several entries, but not the used ones", () => {
   const slab = slabOf(1024, 16);
   const popular = numbered(50, "popular");
   for (const query of popular) put(slab, query);
@@ -158,7 +158,7 @@ test("large answers take the room of several, and leave those alone that are ask
   for (const query of popular) assert.ok(find(slab, query) >= 0);
 });
 
-test("one answer of 64 KiB of the smallest records fits into the least memory that there can be", () => {
+test("one answer of 64 KiB of the smallest records fits into the smallest possible memory", () => {
   const slab = slabOf(1024, 1);
   const [query, other] = numbered(2);
   assert.ok(query !== undefined && other !== undefined);
@@ -183,7 +183,7 @@ test("one answer of 64 KiB of the smallest records fits into the least memory th
   assert.equal(put(slab, other, neighbour), 1);
 });
 
-test("where no more memory may be taken, entries go for new ones although there is room", () => {
+test("while growth is not allowed, new entries evict old ones although there is room", () => {
   const slab = slabOf(30_000, 64);
   let isTight = true;
   slab.growOnlyWhile(() => !isTight);
@@ -198,9 +198,9 @@ test("where no more memory may be taken, entries go for new ones although there 
   assert.equal(slab.size, 5_000);
 });
 
-test("memory that was full of answers of one size is there for those of another, again and again", () => {
+test("memory full of answers of one size is reusable for another size, repeatedly", () => {
   const slab = slabOf(30_000, 4);
-  /** What was put last, as far as it is still there. */
+  /** Stores entries, and counts how many of the latest ones are still there. */
   const flood = (octets: number, count: number, prefix: string): number => {
     const queries = numbered(count, prefix);
     for (const query of queries) put(slab, query, contentFor(query, octets));
@@ -247,11 +247,11 @@ test("answers of all sizes leave little memory between them", () => {
       }
   }
   assert.ok(slab.octets > 0.95 * slab.maxOctets, `${slab.octets / slab.maxOctets}`);
-  // A dozen large ones lie where a hundred small ones were, of which some may be popular.
+  // A dozen large entries replace a hundred small ones, of which some may be popular.
   assert.ok(lost < 30, `${lost}`);
 });
 
-test("thousands of types of one name push out each other, not other names", () => {
+test("thousands of types of one name evict each other, not other names", () => {
   const slab = slabOf(1000);
   for (const query of numbered(100)) put(slab, query);
   for (let type = 1; type <= 2000; type++) {
@@ -262,7 +262,7 @@ test("thousands of types of one name push out each other, not other names", () =
   assert.ok(numbered(100).filter((query) => find(slab, query) >= 0).length > 90);
 });
 
-test("a name of 255 octets and 127 labels is kept, and so are thousands that differ in each", () => {
+test("a name of 255 octets and 127 labels is cached, and so are thousands that differ in each label", () => {
   const slab = slabOf(1024);
   let evicted = 0;
   const nameOf = (index: number): string =>
@@ -276,7 +276,7 @@ test("a name of 255 octets and 127 labels is kept, and so are thousands that dif
   assert.ok(slab.size > 100);
 });
 
-test("dropping a name takes what is below with it, and nothing else", () => {
+test("dropping a name drops the names below it, and nothing else", () => {
   const slab = slabOf(100);
   const names = ["a.b.c.", "b.c.", "x.b.c.", "xb.c.", "c.", "b.c.d.", "B.C."];
   const queries = names.map((name, index) => makeTestQuery({ name, type: index === 6 ? "AAAA" : "A" }));
@@ -321,7 +321,7 @@ test("thirty thousand names keep the cache at its capacity", async () => {
   assert.equal(evictions.value, 30_000 - 4864);
 });
 
-test("what is forgotten is not found any more, however many turns of the event loop it takes", async () => {
+test("dropped names are hidden at once, however many turns of the event loop the removal takes", async () => {
   const { running, handler } = makeCache("cache {\n success 20000\n}");
   const ask = (name: string) => {
     let asked = 0;
@@ -346,7 +346,7 @@ test("what is forgotten is not found any more, however many turns of the event l
   assert.equal(running.clock.pendingTimers, 0);
 });
 
-test("the hash ignores case and tells names, types, classes, DO and CD apart", () => {
+test("the hash ignores case and distinguishes names, types, classes, DO and CD", () => {
   const hasher = new QuestionHasher(1, 2);
   const hash = (name: string, type = "A", traits = 0, recordClass = 1): number =>
     hasher.hash(makeTestQuery({ name, type, class: recordClass }), traits);
@@ -378,7 +378,7 @@ test("the hash spreads names that differ in a digit over all buckets", () => {
   assert.ok(Math.min(...buckets) > 40 && Math.max(...buckets) < 160, `${Math.min(...buckets)}`);
 });
 
-test("a slab that gave its memory back finds nothing and keeps nothing", async (context) => {
+test("a released slab finds nothing and stores nothing", async (context) => {
   const release = await loadPageRelease();
   if (release === undefined) {
     context.skip("no madvise here");
@@ -396,7 +396,7 @@ test("a slab that gave its memory back finds nothing and keeps nothing", async (
   assert.equal(slab.dropAtOrBelow(Name.root, 10), -1);
 });
 
-test("where an entry was, its serial is not found again, whatever stands there by then", () => {
+test("the serial of a former entry is not found in its place, whatever is stored there", () => {
   const slab = new EntrySlab({ capacity: 3000, regions: 8 }, false, 0x9abc_def0);
   const queries = numbered(400);
   for (const query of queries) put(slab, query);
@@ -410,7 +410,8 @@ test("where an entry was, its serial is not found again, whatever stands there b
     remove(slab, query);
     check();
   };
-  // Free blocks are linked by their units. A block that was freed just now gets a link to the next one: the number that its entry had come as.
+  // Free blocks are linked by their units. A block that was just freed gets a link to the next one: a number equal to
+  // its entry's serial.
   for (const query of queries.slice(11).filter((_, index) => index % 3 === 0)) {
     const before = queries[find(slab, query)];
     if (before === undefined || before === query || find(slab, before) < 0) continue;
@@ -418,7 +419,7 @@ test("where an entry was, its serial is not found again, whatever stands there b
     removeKept(query);
   }
   assert.ok(gone.length > 20);
-  // And then larger ones are over them.
+  // Larger entries then overwrite them.
   for (const query of numbered(60, "large")) put(slab, query, contentFor(query, 900));
   check();
 });

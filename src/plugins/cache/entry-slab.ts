@@ -1,4 +1,7 @@
-/** A bounded table of answers, as octets in one buffer: no object belongs to an entry, and a hit makes none. */
+/**
+ * A bounded table of answers, stored as bytes in one buffer: entries have no objects of their own, and a hit
+ * allocates none.
+ */
 import type { Name } from "../../dns/name.ts";
 import {
   BlockMemory,
@@ -50,7 +53,7 @@ const NONE = -1;
 
 export class EntrySlab {
   readonly capacity: number;
-  /** What was found last. */
+  /** The entry that was read last. */
   readonly #kept: KeptAnswer;
   readonly #control: Int32Array;
   readonly #blocks: BlockMemory;
@@ -68,12 +71,12 @@ export class EntrySlab {
   readonly #secret: number;
   readonly #bounds: SlabBounds;
   readonly #buffer: SharedArrayBuffer;
-  /** Milliseconds to add to times of this thread's clock for those in the entries. */
+  /** Milliseconds to add to times of this thread's clock to compare them with times in the entries. */
   #shift = 0;
 
   /**
-   * @param denial whether this is the cache for denials
-   * @param secret 32 bits that nobody can guess. Serials begin there: small ones could be found again as links between free blocks
+   * @param denial whether this is the cache for denials @param secret 32 unpredictable bits. Serials begin there:
+   * small ones could be mistaken for links between free blocks
    */
   constructor(bounds: SlabBounds, denial: boolean, secret: number, buffer?: SharedArrayBuffer) {
     const { capacity, regions } = bounds;
@@ -101,10 +104,7 @@ export class EntrySlab {
     this.#control[SERIAL] = secret;
   }
 
-  /**
-   * The slab of another thread.
-   * @param clockStart as of {@link SharedSlab}, of this thread's clock
-   */
+  /** Opens the slab of another thread. @param clockStart as in {@link SharedSlab}, for this thread's clock */
   static join(shared: SharedSlab, denial: boolean, clockStart: number): EntrySlab {
     const slab = new EntrySlab(shared.bounds, denial, shared.secret, shared.buffer);
     slab.#gate.isShared = true;
@@ -112,13 +112,13 @@ export class EntrySlab {
     return slab;
   }
 
-  /** Makes it one that other threads can {@link join}. */
+  /** Makes the slab available to other threads, which {@link join} it. */
   share(clockStart: number): SharedSlab {
     this.#gate.isShared = true;
     return { buffer: this.#buffer, bounds: this.#bounds, secret: this.#secret, clockStart };
   }
 
-  /** Gives its memory back; that of one that other threads have stays. */
+  /** Releases the memory; memory shared with other threads stays. */
   release(releasePages: (octets: Uint8Array) => void): void {
     if (this.#gate.isShared) return;
     this.#gate.isReleased = true;
@@ -126,12 +126,12 @@ export class EntrySlab {
     releasePages(new Uint8Array(this.#buffer));
   }
 
-  /** Where it may not, entries go for new ones although there is room. */
+  /** While `mayGrow` returns false, new entries evict old ones even if there is room. */
   growOnlyWhile(mayGrow: () => boolean): void {
     this.#blocks.mayGrow = mayGrow;
   }
 
-  /** Has it say why it was emptied, when a change to it was not finished or its memory is damaged. */
+  /** Sets the listener for the reason why the slab was emptied: an unfinished change or damaged memory. */
   onEmptied(listener: (reason: Error) => void): void {
     this.#gate.onEmptied = listener;
   }
@@ -141,22 +141,22 @@ export class EntrySlab {
     return this.#control[COUNT] as number;
   }
 
-  /** Regions that were ever in use; none of a slab that was released. */
+  /** Regions that were ever in use; 0 after the slab was released. */
   get regions(): number {
     return this.#gate.isReleased ? 0 : this.#blocks.unitsTouched / REGION_UNITS;
   }
 
-  /** Octets of the entries, rounded up to units. */
+  /** Bytes of the entries, rounded up to units. */
   get octets(): number {
     return this.#blocks.octetsInUse;
   }
 
-  /** Octets that the entries may take at the most. */
+  /** Upper bound for the bytes of the entries. */
   get maxOctets(): number {
     return this.#blocks.regions * REGION_OCTETS;
   }
 
-  /** Octets of memory that all of it takes now, rounded up to what was ever in use. */
+  /** Bytes of memory in use now, rounded up to what was ever in use. */
   get octetsTouched(): number {
     const entries = this.#blocks.octetsTouched;
     return (
@@ -168,7 +168,7 @@ export class EntrySlab {
     );
   }
 
-  /** Where the answer to the question of `query` is, expired or not; -1 where there is none. */
+  /** The unit of the answer to the question of `query`, expired or not; -1 if there is no answer. */
   find(hash: number, traits: number, query: Asked): number {
     if (!this.#gate.isShared) {
       const unit = this.#finder.find(hash, traits, query);
@@ -182,7 +182,7 @@ export class EntrySlab {
     return NONE;
   }
 
-  /** For who looked for an answer, and came to no end. */
+  /** Called after a lookup that found no end. */
   #mend(): number {
     if (!this.#gate.enter()) return NONE;
     this.#gate.mend(new SlabFault("the index has no empty place"));
@@ -202,7 +202,7 @@ export class EntrySlab {
     return (this.#word(unit, Head.KEY) & Key.ANSWERS) !== 0;
   }
 
-  /** Whether an entry rests on further names. */
+  /** Whether an entry depends on further names. */
   mentions(unit: number): boolean {
     return (this.#word(unit, Head.KEY) & Key.MENTIONS) !== 0;
   }
@@ -211,14 +211,14 @@ export class EntrySlab {
     return this.#word(unit, Head.SERIAL);
   }
 
-  /** The serial that the next entry gets. */
+  /** The serial of the next entry. */
   get nextSerial(): number {
     return this.#control[SERIAL] as number;
   }
 
   /**
-   * Reads what was found just now. What it returns is the same object each time.
-   * @returns `undefined` where another thread wrote meanwhile
+   * Reads the entry that was just found. Returns the same object each time. @returns `undefined` if another thread
+   * wrote during the read
    */
   read(unit: number): KeptAnswer | undefined {
     const kept = this.#kept;
@@ -240,8 +240,8 @@ export class EntrySlab {
   }
 
   /**
-   * Keeps an answer, in place of the one that answers the same question.
-   * @returns how many other entries had to go; -1 where others wrote for so long that it is not kept
+   * Stores an answer, replacing the one to the same question. @returns how many other entries were evicted; -1 if the
+   * answer was not stored because other threads held the lock for too long
    */
   put(key: EntryKey, content: EntryContent): number {
     if (!this.#gate.enter()) return NONE;
@@ -258,7 +258,7 @@ export class EntrySlab {
   #put(key: EntryKey, content: EntryContent): number {
     const units = entryUnits(content) + mentionedUnits(content.mentioned);
     const replaced = this.#finder.inside(key.hash, key.traits, content.asked);
-    // An answer that is renewed is mostly as large as it was.
+    // A refreshed answer is mostly as large as before.
     if (replaced !== NONE && this.#blocks.lengthOf(replaced) === units) {
       if (this.mentions(replaced)) this.#mentions.unlink(replaced);
       this.#write(replaced, key, content);
@@ -284,7 +284,7 @@ export class EntrySlab {
     return evicted + this.#linkMentions(unit);
   }
 
-  /** @returns how many entries had to go */
+  /** @returns how many entries were evicted */
   #linkMentions(unit: number): number {
     if (!this.mentions(unit)) return 0;
     let evicted = 0;
@@ -292,14 +292,17 @@ export class EntrySlab {
     return evicted;
   }
 
-  /** Makes nodes free for the names of an entry. With nobody else there it would have found its place. */
+  /** Frees nodes for the names of an entry. In an otherwise empty slab the entry would fit. */
   #evictFor(unit: number, round: number): number {
     if (round > 2 * this.capacity) throw new SlabFault("no entry makes room for a name");
     const victim = this.#evictor.victim();
     return victim === unit ? 0 : this.#evict(victim);
   }
 
-  /** Takes the answer to a question out. False where others wrote for so long that it is still there. */
+  /**
+   * Removes the answer to a question. Returns false if other threads held the lock for too long and the answer is
+   * still there.
+   */
   removeAnswer(hash: number, traits: number, asked: Asked): boolean {
     if (!this.#gate.enter()) return false;
     try {
@@ -318,9 +321,9 @@ export class EntrySlab {
   }
 
   /**
-   * Drops the answers to questions for a name and for names below it, and those that mention such names. Looks at those alone.
-   * @param most how many are dropped at the most
-   * @returns how many there were; as many as `most` means that there may be more. -1 where others wrote for so long that nothing was done
+   * Drops the answers for a name and for names below it, and the answers that mention such names. Visits only these
+   * entries. @param most bound for the number of dropped entries @returns how many were dropped; as many as `most`
+   * means that there may be more. -1 if other threads held the lock for too long and nothing was dropped
    */
   dropAtOrBelow({ folded }: Name, most: number): number {
     if (!this.#gate.enter()) return NONE;
@@ -338,25 +341,25 @@ export class EntrySlab {
 
   #dropFound(most: number, find: (room: Int32Array) => number): number {
     let dropped = 0;
-    // A cluster in motion has names forgotten whether or not anybody asked for any.
+    // A changing cluster outdates names whether or not the cache holds answers for them.
     while (dropped < most && this.#control[COUNT] !== 0) {
       const room = this.#found.subarray(0, Math.min(most - dropped, this.#found.length));
       const count = find(room);
       const before = dropped;
       for (let index = 0; index < count; index++) {
         const unit = room[index] as number;
-        // It may be found by several names.
+        // An entry may be found under several names.
         if (!this.#blocks.isBlock(unit)) continue;
         this.#remove(unit);
         dropped++;
       }
       if (count < room.length) break;
-      if (dropped === before) throw new SlabFault("what is found is no entry");
+      if (dropped === before) throw new SlabFault("the name tree returned a unit that is not an entry");
     }
     return dropped;
   }
 
-  /** Entries of a name and of names below it; none where others write for too long. */
+  /** Lists entries of a name and of the names below it; empty if other threads write for too long. */
   entriesAt(name: Name, most: number): EntryFacts[] {
     if (!this.#gate.enter()) return [];
     try {
@@ -371,7 +374,10 @@ export class EntrySlab {
     }
   }
 
-  /** Drops what is meant of the entries of a name, or in a region. @returns how many; -1 where others wrote for so long that nothing was done */
+  /**
+   * Drops the entries of a name, or in a region, that `isMeant` selects. @returns how many; -1 if other threads held
+   * the lock for too long and nothing was dropped
+   */
   dropWhere(where: Name | number, isMeant: (entry: EntryFacts) => boolean): number {
     if (!this.#gate.enter()) return NONE;
     try {
@@ -390,9 +396,8 @@ export class EntrySlab {
   }
 
   /**
-   * Counts a hit.
-   * @param windowMs hits further from the one before than that count anew
-   * @returns hits in close succession; 0 where another thread writes
+   * Counts a hit. @param windowMs a hit later than this after the previous one starts a new count @returns hits in
+   * close succession; 0 if another thread is writing
    */
   countHit(mark: EntryMark, now: number, windowMs: number): number {
     if (!this.#gate.enter()) return 0;
@@ -402,7 +407,7 @@ export class EntrySlab {
     return hits;
   }
 
-  /** What is known of how often an answer was asked for; `undefined` where it is gone. */
+  /** How often an answer was used; `undefined` if the answer was removed. */
   hitsOf(mark: EntryMark): Hits | undefined {
     if (!this.has(mark)) return undefined;
     const last = this.#word(mark.unit, Head.LAST_HIT);
@@ -413,7 +418,7 @@ export class EntrySlab {
     };
   }
 
-  /** `Clock.now()` before which no refresh is tried, after one that failed; in the past when none failed. */
+  /** `Clock.now()` before which no refresh is tried, because one failed; in the past if none failed. */
   retryAt(mark: EntryMark): number {
     const retry = this.has(mark) ? this.#word(mark.unit, Head.RETRY) : NEVER;
     return retry === NEVER ? Number.NEGATIVE_INFINITY : this.expiresAt(mark.unit) + retry;
@@ -457,7 +462,7 @@ export class EntrySlab {
     this.#gate.turn(unit >> REGION_SHIFT);
   }
 
-  /** In the end there is nothing, whatever was there: a thread may have ended while it did this. */
+  /** Leaves the slab empty whatever it held before: a thread may have ended in the middle of this. */
   #clear(isNew: boolean): void {
     this.#control[COUNT] = 0;
     if (!isNew) this.#index.pairs.fill(0);
@@ -486,5 +491,5 @@ export class EntrySlab {
   }
 }
 
-/** How often a search is begun anew that another thread disturbed. */
+/** How many times a search that another thread disturbed is repeated. */
 const ATTEMPTS = 4;

@@ -19,10 +19,10 @@ import { writeMessage, writeTables } from "../../plugin/packed/write-sections.ts
 import type { EntryKey } from "./kept-answer.ts";
 import type { MentionedNames } from "./mentioned-names.ts";
 
-/** What an entry is made of. */
+/** The contents of an entry. */
 export interface EntryContent {
   readonly asked: Asked;
-  /** For the question that was asked. */
+  /** The sections of the reply to the question. */
   readonly sections: EncodedSections;
   readonly rcode: number;
   /** RA and AD. */
@@ -33,28 +33,28 @@ export interface EntryContent {
   readonly expiresAt: number;
   readonly error: boolean;
   readonly answers: boolean;
-  /** Metadata in UTF-8. */
+  /** The metadata `zone/wildcard` in UTF-8. */
   readonly wildcard: Uint8Array | undefined;
-  /** Those of the answer that it renews. */
+  /** Hits of the answer that this one replaces. */
   readonly hits: Hits | undefined;
-  /** Further names that it rests on. */
+  /** Further names that the answer depends on. */
   readonly mentioned?: MentionedNames;
 }
 
-/** How often an answer was asked for. */
+/** How often an answer was used. */
 export interface Hits {
-  /** In close succession. */
+  /** Hits in close succession. */
   readonly count: number;
   /** `Clock.now()`, milliseconds. */
   readonly lastAt: number;
 }
 
-/** Milliseconds from `origin` to `time`, as far as 32 bits reach: 24 days. */
+/** Milliseconds from `origin` to `time`, limited to 32 bits (24 days). */
 export function relative(time: number, origin: number): number {
   return Math.max(NEVER + 1, Math.min(0x7fff_ffff, Math.round(time - origin)));
 }
 
-/** Units of the block that an entry takes up to the names that it mentions. */
+/** Units of an entry without its mentions. */
 export function entryUnits({ sections, wildcard }: EntryContent): number {
   return unitsFor(
     entryOctets({
@@ -66,10 +66,7 @@ export function entryUnits({ sections, wildcard }: EntryContent): number {
   );
 }
 
-/**
- * Links of the name tree stay as they are.
- * @param shift milliseconds to add to `expiresAt`
- */
+/** Writes an entry; its links in the name tree stay. @param shift milliseconds to add to `expiresAt` */
 export function writeEntry(
   { words, octets }: BlockMemory,
   floats: Float64Array,
@@ -109,7 +106,7 @@ export function writeEntry(
   }
 }
 
-/** The metadata of an entry that has some. */
+/** Reads the metadata of an entry that has some. */
 export function readWildcard({ words, octets }: BlockMemory, unit: number): string {
   const head = unit * UNIT_WORDS;
   const end = (words[head + Head.END_ADDITIONALS] as number) & 0xffff;
@@ -122,14 +119,12 @@ export function readWildcard({ words, octets }: BlockMemory, unit: number): stri
   return new TextDecoder().decode(octets.slice(at + 4, at + 4 + Math.min(length, MAX_WILDCARD_OCTETS)));
 }
 
-/** Metadata longer than this is cut: names are no longer. */
+/** Longer metadata is truncated: no name is longer. */
 export const MAX_WILDCARD_OCTETS = 4096;
 
 /**
- * Counts a hit.
- * @param at milliseconds, as of {@link relative}
- * @param windowMs hits further from the one before than that count anew
- * @returns hits in close succession
+ * Counts a hit. @param at milliseconds, see {@link relative} @param windowMs a hit later than this after the previous
+ * one starts a new count @returns hits in close succession
  */
 export function writeHit(words: Int32Array, head: number, at: number, windowMs: number): number {
   const last = words[head + Head.LAST_HIT] as number;

@@ -1,17 +1,20 @@
 /**
- * Chooses what makes room. A hand goes round the memory, as in the page replacement of operating systems ("clock"): what was asked for since the
- * hand came by last time is skipped once. So a flood of names that nobody asks for again pushes out itself, and a hit costs a look at an
- * octet.
+ * Chooses the entries to evict. A hand goes round the memory, as in the page replacement of operating systems
+ * ("clock"): an entry that was used since the hand last passed is skipped once. So a flood of names that are never
+ * queried again evicts only itself, and a hit costs one look at a byte.
  */
 import { type BlockMemory, REGION_UNITS } from "../../lib/collections/slab/block-memory.ts";
 import { SlabFault } from "../../lib/collections/slab/slab-fault.ts";
 import type { EntryMarks } from "./entry-marks.ts";
 
-/** How many entries are passed over for one that goes. */
+/** How many entries are skipped for one that is evicted. */
 const MOST_PASSED = 32;
-/** How many parts of memory are compared when a large answer needs one. */
+/** How many areas of memory are compared when a large answer needs one. */
 const AREAS = 8;
-/** Parts of more units than this hardly ever have none that is used: the one with the fewest is taken, and no mark is lost for it. */
+/**
+ * Larger areas hardly ever are without used entries: the area with the fewest is taken, and the search clears no
+ * marks.
+ */
 const SMALL_UNITS = 16;
 
 export interface Area {
@@ -30,18 +33,18 @@ export class Evictor {
     this.#marks = marks;
   }
 
-  /** The entry that goes. There must be one. */
+  /** Returns the entry to evict. The slab must not be empty. */
   victim(): number {
     let unit = this.#blocks.nextBlock();
     for (let passed = 0; passed < MOST_PASSED && this.#marks.wasUsed(unit); passed++) {
       this.#marks.forgetUse(unit);
       unit = this.#blocks.nextBlock();
     }
-    if (unit < 0) throw new SlabFault("entries are counted, and there are none");
+    if (unit < 0) throw new SlabFault("the slab counts entries but contains no entry");
     return unit;
   }
 
-  /** A part of memory that has room for a block of so many units once all that begins in it is gone. */
+  /** Finds an area that has room for a block of `units` units once all entries that begin in it are evicted. */
   area(units: number): Readonly<Area> {
     const best = this.#best;
     const area = this.#area;
@@ -59,12 +62,15 @@ export class Evictor {
     return best;
   }
 
-  /** Looks at the part of memory that begins with a block, and with what is free before it. @returns how many in it were used */
+  /**
+   * Measures the area that begins with a block and the free space before it. @returns how many of its entries were
+   * used
+   */
   #measure(unit: number, units: number, clears: boolean): number {
     const blocks = this.#blocks;
     const regionEnd = unit - (unit % REGION_UNITS) + REGION_UNITS;
     const first = blocks.runStart(unit);
-    // What does not fit before the end of the region goes to the beginning of the next.
+    // A block that does not fit before the end of the region goes to the beginning of the next one.
     const start = first + units <= regionEnd ? first : regionEnd % blocks.unitsTouched;
     let used = 0;
     let end = start;

@@ -1,4 +1,7 @@
-/** Questions that the rest of the chain is being asked, so that equal ones need not be asked as well. */
+/**
+ * Questions sent to the rest of the chain, so that identical ones can wait for the answer instead of being sent as
+ * well.
+ */
 import type { Name } from "../../dns/name.ts";
 import { RecordType } from "../../dns/type-names.ts";
 import { LateOutcome } from "../../plugin/chain/late-outcome.ts";
@@ -10,33 +13,33 @@ import type { AwaitedQuery } from "./pending-query.ts";
 import { namesClientSubnet } from "./query-options.ts";
 import type { Verdict } from "./verdict.ts";
 
-/** How a question was answered. */
+/** The answer to a question. */
 export interface Landing {
-  /** For the query that was asked. */
+  /** For the query that was sent. */
   readonly outcome: Outcome;
-  /** Present for a reply. */
+  /** Set for a reply. */
   readonly verdict: Verdict | undefined;
-  /** The reply for other queries: nobody changes it. Present when somebody waits. */
+  /** The reply for the waiting queries, which must not change it. Set when a query waits. */
   readonly template: Reply | undefined;
 }
 
-/** A question on its way, and the outcome for the client who was first to ask it. */
+/** A question in progress, and the outcome for the first client that sent it. */
 export class Flight extends LateOutcome implements AwaitedQuery {
   readonly asked: Query;
   readonly hash: number;
   readonly counters: CacheCounters;
   readonly #arrival: FlightEnd;
-  /** Traits and {@link WANTS_AUTHENTIC_DATA}. Thousands of flights may wait. */
+  /** Traits and {@link WANTS_AUTHENTIC_DATA}, packed in one number because thousands of flights may wait. */
   readonly #marks: number;
   /** {@link OutdatedNames.time}. */
   readonly askedAt: number;
-  /** Queries that wait for the answer to this one. */
+  /** Number of queries that wait for this answer. */
   waiting = 0;
-  /** The next one that can be joined whose hash falls into the same place. The table's own. */
+  /** The next joinable flight in the same hash chain. Belongs to the table. */
   neighbour: Flight | undefined;
   #landed: PromiseWithResolvers<Landing> | undefined;
 
-  /** @param query the client's */
+  /** @param query the query of the client */
   constructor(query: Query, pending: AwaitedQuery, arrival: FlightEnd, askedAt: number) {
     super(query);
     this.askedAt = askedAt;
@@ -55,7 +58,7 @@ export class Flight extends LateOutcome implements AwaitedQuery {
     return (this.#marks & WANTS_AUTHENTIC_DATA) !== 0;
   }
 
-  /** Never rejects. To be asked for before it has landed: most flights nobody waits for, and they need no promise. */
+  /** Never rejects. Get it before the flight lands: most flights have no waiting query and need no promise. */
   get landed(): Promise<Landing> {
     this.#landed ??= Promise.withResolvers<Landing>();
     return this.#landed.promise;
@@ -65,40 +68,42 @@ export class Flight extends LateOutcome implements AwaitedQuery {
     this.#landed?.resolve(landing);
   }
 
-  /** What the rest of the chain said, of which the client gets what is its own. */
+  /** Takes the outcome of the rest of the chain, and settles with the outcome for the client. */
   override settle(outcome: Outcome): void {
     super.settle(this.#arrival.arrived(outcome, this));
   }
 }
 
-/** Above the traits. */
+/** The bit above the traits. */
 const WANTS_AUTHENTIC_DATA = 1 << 16;
 
-/** What becomes of the outcome for which a flight was begun. */
+/** Receives the outcome of a flight. */
 export interface FlightEnd {
-  /** @returns what the client gets */
+  /** @returns the outcome for the client */
   arrived(outcome: Outcome, flight: Flight): Outcome;
 }
 
-/** The flights of one cache. There are as many as the plugins behind let wait. */
+/** The flights of one cache. The plugins behind it bound their number. */
 export class FlightTable {
-  /** Those that can be joined, in chains by the low bits of their hashes: no `Map`, for the reason that `lib/linked-list.ts` tells. */
+  /**
+   * Joinable flights, chained by the low bits of their hashes. It is not a `Map`, for the reason given in
+   * `lib/linked-list.ts`.
+   */
   readonly #chains: (Flight | undefined)[] = new Array<Flight | undefined>(CHAINS);
   readonly #outdated = new OutdatedNames();
   #size = 0;
   #waiting = 0;
 
-  /** Queries that wait for the answers to others. */
+  /** Number of queries that wait for the answers to others. */
   get waiting(): number {
     return this.#waiting;
   }
 
   /**
-   * A flight whose answer will also do for this query.
-   *
-   * An internal lookup never waits for a flight: the flight may be waiting for it, itself or by way of others. HINFO is never
-   * waited for because `loop` must see its probe each time that it comes round. An answer cut to the size of a smaller client is
-   * no answer for a larger one, and one for the network of a client none for others.
+   * Finds a flight whose answer also serves this query. An internal lookup never waits for a flight: the flight may
+   * be waiting for it, directly or indirectly. HINFO never waits because `loop` must see its probe each time it comes
+   * round. An answer truncated for a smaller client does not serve a larger one, and an answer for the network of one
+   * client does not serve others.
    */
   joinable({ asked, hash, traits }: AwaitedQuery): Flight | undefined {
     if (asked.depth > 0 || asked.type === RecordType.HINFO || this.#waiting >= MAX_WAITING) return undefined;
@@ -109,9 +114,10 @@ export class FlightTable {
     return flight.asked.name.equals(asked.name) && !this.isOutdated(flight) ? flight : undefined;
   }
 
-  /** What is on its way for these names and those below them is outdated. */
+  /** Marks flights for these names and the names below as outdated. */
   outdate(names: readonly Name[]): void {
-    // Names change by the hundred a second where a cluster does, and thousands of questions may be on their way: nobody goes through them.
+    // In a busy cluster hundreds of names change in a second while thousands of questions may be in flight, so this
+    // never walks the flights.
     if (this.#size > 0) this.#outdated.add(names);
   }
 
@@ -119,7 +125,10 @@ export class FlightTable {
     return askedAt !== this.#outdated.time && this.#outdated.covers(asked.name, askedAt);
   }
 
-  /** Whether one of the names that its answer rests on has changed since it was asked. What came at once cannot be outdated. */
+  /**
+   * Whether a name that the answer depends on has changed since the question was sent. An answer that was available
+   * at once cannot be outdated.
+   */
   mentionsOutdated(flight: Flight | undefined, { count, octets, starts }: MentionedNames): boolean {
     if (flight === undefined || flight.askedAt === this.#outdated.time) return false;
     for (let index = 0; index < count; index++) {
@@ -146,7 +155,7 @@ export class FlightTable {
     return flight;
   }
 
-  /** From now on nobody can join. */
+  /** From now on no query can join the flight. */
   #close(flight: Flight): void {
     const chain = flight.hash & (CHAINS - 1);
     let before: Flight | undefined;
@@ -180,13 +189,13 @@ export class FlightTable {
   }
 }
 
-/** A power of two. The hashes are keyed, so nobody can choose names that fall into one chain. */
+/** A power of two. The hashes are keyed, so an attacker cannot choose names that fall into one chain. */
 const CHAINS = 4096;
 
-/** More than these ask for themselves: the bounds of the plugins behind then count for them. */
+/** Further queries are sent on their own, and the bounds of the plugins behind the cache apply to them. */
 const MAX_WAITING = 10_000;
 
-/** The largest reply that the asker can take; plugins behind the cache may cut what they get to it. */
+/** The largest reply that the querier accepts; plugins behind the cache may truncate replies to this size. */
 function replyCapacity(query: Query): number {
   return query.takesLongReplies ? 0xffff : query.udpSize;
 }

@@ -1,4 +1,4 @@
-/** The cache between the server and the plugins that know answers. */
+/** The cache between the server and the plugins that produce answers. */
 import type { Name } from "../../dns/name.ts";
 import { Flag, Opcode } from "../../dns/numbers.ts";
 import { RecordType } from "../../dns/type-names.ts";
@@ -22,8 +22,6 @@ export class CacheHandler {
   readonly #metrics: CacheMetrics;
   readonly #basis: EntryBasis;
   readonly #forgetCollector: () => void;
-  /** Whether the answers are counted here. */
-  #holds = true;
 
   constructor(
     settings: CacheSettings,
@@ -37,13 +35,11 @@ export class CacheHandler {
     const errors = new RareErrors(site.clock, (error) => site.log.error(error.message));
     this.store.onEmptied((reason) => {
       this.#metrics.emptied.increment();
-      errors.note(new Error(`all answers were dropped, because memory was damaged: ${reason.message}`));
+      errors.note(new Error(`all cached answers were dropped because memory was damaged: ${reason.message}`));
     });
     this.#basis = new EntryBasis(this.store, this.#metrics);
     this.#forgetCollector = site.metrics.onCollect(() =>
-      this.#holds
-        ? this.#metrics.setHoldings(this.store.success, this.store.denial)
-        : this.#metrics.setHoldings(NOTHING, NOTHING),
+      this.#metrics.setHoldings(this.store.success, this.store.denial),
     );
   }
 
@@ -53,7 +49,7 @@ export class CacheHandler {
     const hash = this.store.hash(query, traits);
     const now = this.#timeFor(query);
     const entry = this.store.find(hash, traits, query, now);
-    // Only names of the cache's zones are ever kept: a hit need not ask for them.
+    // The cache only holds names of its own zones, so a hit need not check them.
     if (entry === undefined) return this.#miss(query, next, { hash, traits });
     const counters = this.#metrics.of(query);
     if (query.trace?.leavesNoMark === true) return this.#answerUnseen(entry, query, next, now, counters);
@@ -61,13 +57,14 @@ export class CacheHandler {
     (entry.denial ? counters.denialHits : counters.successHits).increment();
     if (now >= entry.expiresAt) return this.#answerStale(entry.held(), query, next, now, counters);
     if (entry.traits === traits && this.#isToBePrefetched(entry, now)) {
-      // What is asked in the background may bring about other searches before this one is answered.
+      // The background query may cause other lookups before this query is answered.
       const held = entry.held();
       this.#renew(held, query, next, now, counters);
       return this.#keptReply(held, query, now);
     }
     const reply = this.#keptReply(entry, query, now);
-    // Hits have to be counted one by one where they say what is asked for anew, and an answer to other flags gives way to one of its own.
+    // With `prefetch` hits must be counted one by one, and an answer for other flags gives way to one with the
+    // query's own flags.
     if (this.#settings.prefetch === undefined && entry.traits === traits)
       reply.basis = this.#basis.of(entry, now, this.#settings.keepTtl);
     return reply;
@@ -75,7 +72,7 @@ export class CacheHandler {
 
   #keptReply(entry: KeptAnswer, query: Query, now: number): Reply {
     const remaining = entry.remainingTtl(now);
-    query.trace?.note(`kept for ${entry.ttl - remaining} s, good for ${remaining} s more`, {
+    query.trace?.note(`cached ${entry.ttl - remaining} s ago; valid for ${remaining} s more`, {
       age: entry.ttl - remaining,
       ttl: remaining,
     });
@@ -83,23 +80,22 @@ export class CacheHandler {
   }
 
   /**
-   * Forgets the answers for these names and for all names below them, and does not keep what is on its way for them.
-   * @returns how many answers were forgotten
+   * Drops the answers for these names and for all names below them, and does not store answers for them that are in
+   * progress. @returns how many answers were dropped
    */
   drop(names: readonly Name[]): number {
     this.#asker.outdate(names);
     return this.store.dropAtOrBelow(names);
   }
 
-  /** What the caches of other threads need to {@link join}. */
+  /** Returns what the caches of other threads need to {@link join}. */
   share(): SharedAnswers {
     return this.store.share();
   }
 
-  /** Has the answers of another thread from now on, which also says how many there are. */
+  /** Shares the answers of another thread from now on. */
   join(shared: SharedAnswers): void {
     this.store.join(shared);
-    this.#holds = false;
   }
 
   async stop(): Promise<void> {
@@ -111,7 +107,9 @@ export class CacheHandler {
     if (releasePages !== undefined) this.store.release(releasePages);
   }
 
-  /** Reading the clock takes as long as the rest of a hit. A query fresh from its listener was stamped a moment ago. */
+  /**
+   * Reading the clock takes as long as the rest of a hit. A query fresh from its listener carries a recent timestamp.
+   */
   #timeFor(query: Query): number {
     return query.root === query ? query.receivedAt : this.#clock.turnTime();
   }
@@ -119,7 +117,7 @@ export class CacheHandler {
   #miss(query: Query, next: Next, key: EntryKey): Outcome | Promise<Outcome> {
     if (isTransfer(query.type) || this.#settings.zones.matchQuery(query) === undefined) return next(query);
     const counters = this.#metrics.of(query);
-    query.trace?.note("not kept");
+    query.trace?.note("not in the cache");
     if (query.trace?.leavesNoMark === true)
       return this.#asker.answerUnseen(PendingQuery.forClient(query, next, key, counters));
     counters.requests.increment();
@@ -127,7 +125,7 @@ export class CacheHandler {
     return this.#asker.answer(PendingQuery.forClient(query, next, key, counters));
   }
 
-  /** What a client would get now, without hits, renewals or anything else that a client brings about. */
+  /** The answer that a client would get now, without side effects: no hit is counted, and no refresh starts. */
   #answerUnseen(
     entry: KeptAnswer,
     query: Query,
@@ -140,7 +138,7 @@ export class CacheHandler {
     const expired = Math.floor((now - entry.expiresAt) / 1000);
     const isVerified = this.#settings.stale?.verify === true && now >= this.#retryAt(entry);
     query.trace?.note(
-      `expired ${expired} s ago; ${isVerified ? "a fresh answer is asked for first" : "given all the same"}`,
+      `expired ${expired} s ago; ${isVerified ? "a fresh answer is requested first" : "served stale"}`,
       { stale: true, expired },
     );
     const stale = () => replyFrom(held, query, this.#settings.stale?.responseTtl ?? 0);
@@ -167,7 +165,7 @@ export class CacheHandler {
 
   #staleReply(entry: KeptAnswer, query: Query, counters: CacheCounters): Reply {
     counters.servedStale.increment();
-    query.trace?.note("expired, given all the same", { stale: true });
+    query.trace?.note("expired; served stale", { stale: true });
     return replyFrom(entry, query, this.#settings.stale?.responseTtl ?? 0);
   }
 
@@ -189,7 +187,7 @@ export class CacheHandler {
     const pending = PendingQuery.inBackground(query, next, entry, counters, this.#clock.turnTime());
     if (pending === undefined) return;
     counters.prefetches.increment();
-    query.trace?.note("asks for a fresh answer in the background");
+    query.trace?.note("requests a fresh answer in the background");
     this.#asker.renew(pending, entry);
   }
 }

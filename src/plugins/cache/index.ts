@@ -1,4 +1,4 @@
-/** `cache`: keeps answers for as long as their TTLs allow. */
+/** `cache`: stores answers for as long as their TTLs allow. */
 
 import { definePlugin } from "../../plugin/index.ts";
 import { CACHE } from "../../plugin/services/cache-view.ts";
@@ -22,7 +22,7 @@ export default definePlugin({
       for (const line of unmetWishes(config, settings, machine.memoryLimit)) site.log.warning(line);
     const zones = settings.zones.toString().split(",");
     let isFirst = true;
-    // One cache for the data planes of all threads: what one has learnt all answer.
+    // One cache for the data planes of all threads: an answer stored by one thread serves all.
     feed.provide(() => [cache.share()]);
     feed.receive((message) => cache.join(message as SharedAnswers));
     return {

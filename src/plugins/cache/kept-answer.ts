@@ -1,44 +1,44 @@
-/** What was found in the cache for one query: numbers read out of a block, and the records on loan. */
+/** The entry found for one query: numbers read out of a block, and a view of the records in it. */
 import type { Edns } from "../../dns/edns.ts";
 import type { EncodedSections } from "../../dns/encoded-sections.ts";
 
-/** The answer had the flag CO (RFC 9824 section 5.1). No other flag has this bit: it is that of Z. */
+/** The answer had the flag CO (RFC 9824 section 5.1). CO is stored in the bit of Z, which no other flag uses. */
 export const KEPT_COMPACT = 0x40;
-/** What such an answer has. All else of its OPT follows from the query. */
+/** EDNS of such an answer. The rest of its OPT follows from the query. */
 export const COMPACT_EDNS: Edns = { udpSize: 1232, version: 0, dnssecOk: true, compactOk: true, options: [] };
 
-/** Where in the table the answer to a query stands. */
+/** Where in the table the answer to a query is stored. */
 export interface EntryKey {
   readonly hash: number;
   /** See `answerTraits`. */
   readonly traits: number;
 }
 
-/** Names one entry for as long as it is there. */
+/** Identifies an entry while it exists. */
 export interface EntryMark {
   readonly unit: number;
   readonly serial: number;
 }
 
-/** One answer. Slabs use one object for all that they find: who waits takes {@link KeptAnswer.held}. */
+/** One answer. A slab uses a single object for all lookups: a caller that waits must take {@link KeptAnswer.held}. */
 export class KeptAnswer implements EntryKey, EntryMark {
   hash = 0;
   traits = 0;
   unit = -1;
   serial = 0;
-  /** The memory in which the entry is: it is there for as long as its serial is in its head. */
+  /** The memory that holds the entry: valid as long as its serial is in its head. */
   words: Int32Array = NO_WORDS;
   sections: EncodedSections;
   rcode = 0;
-  /** RA and AD as they came, and {@link KEPT_COMPACT}. */
+  /** RA and AD as received, and {@link KEPT_COMPACT}. */
   flags = 0;
-  /** Seconds that the answer was good for when it came. */
+  /** TTL in seconds when the answer was received. */
   ttl = 0;
   /** `Clock.now()`, milliseconds. */
   expiresAt = 0;
-  /** It comes out of the cache for denials. */
+  /** Whether the entry is from the cache for denials. */
   readonly denial: boolean;
-  /** SERVFAIL or NOTIMP: kept for a moment to spare the upstream, never served once expired. */
+  /** SERVFAIL or NOTIMP: cached briefly to spare the upstream, never served once expired. */
   error = false;
   /** NOERROR with records of the type that was asked for. */
   answers = false;
@@ -56,7 +56,7 @@ export class KeptAnswer implements EntryKey, EntryMark {
     return seconds > this.ttl ? this.ttl : seconds < 0 ? 0 : seconds;
   }
 
-  /** One that stays as it is, whatever becomes of the entry. */
+  /** Returns a copy that does not change with the entry. */
   held(): KeptAnswer {
     const copy = new KeptAnswer(this.denial, this.sections.keep());
     copy.hash = this.hash;

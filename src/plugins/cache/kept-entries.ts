@@ -1,4 +1,4 @@
-/** The entries of a slab one by one: for who looks at the cache from outside, and for finding the one that answers a question. */
+/** Reads single entries of a slab: for the console, and to find the entry that answers a question. */
 import { Name } from "../../dns/name.ts";
 import { FOLD, readU16 } from "../../dns/octets.ts";
 import { type BlockMemory, UNIT_OCTETS, UNIT_WORDS } from "../../lib/collections/slab/block-memory.ts";
@@ -18,7 +18,7 @@ export interface EntryFacts {
   readonly answers: number;
 }
 
-/** Whether an entry is about the question of a query, with these traits. */
+/** Whether an entry answers the question of a query, with these traits. */
 export function isAbout(blocks: BlockMemory, unit: number, traits: number, query: Asked): boolean {
   const { words, octets } = blocks;
   const { bytes, nameEnd } = query;
@@ -35,7 +35,7 @@ export function isAbout(blocks: BlockMemory, unit: number, traits: number, query
   return true;
 }
 
-/** What the head of an entry says of its answer, but for its time. @returns its word {@link Head.KEY} */
+/** Reads the head of an entry, except for its time. @returns its word {@link Head.KEY} */
 export function readHead(kept: KeptAnswer, unit: number, words: Int32Array, head: number): number {
   const key = words[head + Head.KEY] as number;
   kept.unit = unit;

@@ -1,4 +1,4 @@
-/** A hit is lent its octets: nobody may see the answer to another question in them. */
+/** A hit borrows its bytes from a pool: they must never appear in the answer to another question. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import type { EncodedSections } from "../../dns/index.ts";
@@ -10,7 +10,7 @@ import cache from "./index.ts";
 const ONE = "one.example.org. 300 IN A 192.0.2.1";
 const TWO = "two.example.org. 300 IN A 192.0.2.2";
 
-/** A cache that has both, and what gives a hit. */
+/** A cache with both kinds of entries, and a function that makes hits. */
 async function hits(): Promise<(name: string) => Reply> {
   const running = PluginTest.of(cache, "cache");
   await running.ask({ name: "one.example.org.", next: answering({ answer: records(ONE) }) });
@@ -29,7 +29,7 @@ function addressIn(sections: EncodedSections): number | undefined {
   return sections.bytes[sections.start + 15];
 }
 
-test("what a reply lends is used again once the reply is sent", async () => {
+test("the buffer of a reply is reused once the reply is sent", async () => {
   const hit = await hits();
   const first = hit("one.example.org.");
   const { sections } = first;
@@ -41,7 +41,7 @@ test("what a reply lends is used again once the reply is sent", async () => {
   assert.notEqual(hit("one.example.org.").sections, sections, "it is lent to one at a time");
 });
 
-test("a reply that is not sent yet keeps its octets, whatever is asked meanwhile", async () => {
+test("a reply that is not sent yet keeps its bytes during other queries", async () => {
   const hit = await hits();
   const first = hit("one.example.org.");
   for (let count = 0; count < 20; count++) hit("two.example.org.").release();
@@ -56,7 +56,7 @@ for (const [what, keep] of [
     (reply: Reply) => reply.forQuery(makeTestQuery({ name: "one.example.org." })).sections,
   ],
 ] as const) {
-  test(`who holds ${what} has them for good, the reply sent or not`, async () => {
+  test(`a caller that holds ${what} keeps them, whether or not the reply is sent`, async () => {
     const hit = await hits();
     const reply = hit("one.example.org.");
     const held = keep(reply);
@@ -66,7 +66,7 @@ for (const [what, keep] of [
   });
 }
 
-test("records that were looked at stay what they are", async () => {
+test("decoded records do not change", async () => {
   const hit = await hits();
   const reply = hit("one.example.org.");
   const [record] = reply.answer;
@@ -75,7 +75,7 @@ test("records that were looked at stay what they are", async () => {
   assert.deepEqual(record?.data, { address: "192.0.2.1" });
 });
 
-test("leaving out sections of one hit leaves the next one whole", async () => {
+test("leaving sections out of one hit does not affect the next", async () => {
   const hit = await hits();
   const bare = hit("two.example.org.");
   bare.keepAnswerOnly();
@@ -85,7 +85,7 @@ test("leaving out sections of one hit leaves the next one whole", async () => {
   assert.deepEqual([whole.answer.length, whole.additional.length], [1, 1]);
 });
 
-test("what an upstream's answer was lent goes back once it is sent, though the cache has kept it", () => {
+test("the buffer of an upstream's answer returns to the pool once it is sent, even if the answer is cached", () => {
   const query = makeTestQuery({ name: "one.example.org." });
   const { encoded } = query.reply({ answer: records(ONE) });
   let back = 0;
@@ -101,7 +101,7 @@ test("what an upstream's answer was lent goes back once it is sent, though the c
   assert.notEqual(kept.sections.bytes, encoded.bytes);
 });
 
-test("a pool keeps few frames, and makes larger ones where they are too small", () => {
+test("a pool keeps few frames, and makes larger ones if they are too small", () => {
   const pool = new FramePool();
   const frames = Array.from({ length: 20 }, () => pool.take(100, 1));
   assert.equal(new Set(frames).size, 20);

@@ -1,6 +1,6 @@
-/** How a mention lies in memory: see entry-mentions.ts. */
+/** The memory layout of a mention: see entry-mentions.ts. */
 
-/** Words of a mention. The name stands behind them, in wire form and lower case. */
+/** Words of a mention. The name follows them, in wire form and lower case. */
 export const Mention = {
   /** The unit of the entry. */
   ENTRY: 0,

@@ -6,7 +6,7 @@ import type { EncodedSections } from "../../dns/encoded-sections.ts";
 import { FOLD, readU16 } from "../../dns/octets.ts";
 import { RecordType } from "../../dns/type-names.ts";
 import { MAX_POINTERS } from "../../dns/wire-reader.ts";
-import type { ChangingNames } from "../../plugin/contract/changing-names.ts";
+import type { ChangingNames, ChangingZone } from "../../plugin/contract/changing-names.ts";
 import type { Asked } from "../../plugin/message/asked.ts";
 import { NAME_START } from "../../plugin/packed/entry-layout.ts";
 
@@ -51,29 +51,40 @@ export class MentionedNames {
       if (!this.#add(bytes, typeAt + RDATA_OFFSET, end, asked)) return false;
     }
     const first = answerCount + authorityCount;
-    // The source of a zone tells of an answer as a whole: it has the addresses of a Service's pods beside its SRV records.
-    if (first === count || this.#isChanging(asked)) return true;
+    if (first === count) return true;
+    const zone = this.#zoneOfQuestion(asked);
     for (let index = first; index < count; index++) {
       const type = readU16(bytes, typeOffsets[index] as number);
       if (type !== RecordType.A && type !== RecordType.AAAA) continue;
-      if (!this.#add(bytes, recordStarts[index] as number, end, asked)) return false;
+      if (!this.#add(bytes, recordStarts[index] as number, end, asked, zone)) return false;
     }
     return true;
   }
 
-  #isChanging({ bytes, nameEnd }: Asked): boolean {
+  #isBelowQuestion(start: number, end: number, { nameEnd }: Asked): boolean {
+    return isSuffix(this.octets, start, end, this.#question, 0, nameEnd - NAME_START);
+  }
+
+  #zoneOfQuestion({ bytes, nameEnd }: Asked): ChangingZone | undefined {
     const question = this.#question;
     for (let at = NAME_START; at < nameEnd; at++)
       question[at - NAME_START] = FOLD[bytes[at] as number] as number;
-    return this.#changing.has(question, 0, nameEnd - NAME_START);
+    return this.#changing.zoneOf(question, 0, nameEnd - NAME_START);
   }
 
-  /** Adds a name unless it does not change, stands there already, or is told of together with the question. @returns false where there is no room */
-  #add(bytes: Uint8Array, at: number, end: number, asked: Asked): boolean {
+  /**
+   * Adds a name unless it does not change, stands there already, or is told of together with the question.
+   * @param beside for the owner of an address beside the answer, the zone of the question
+   * @returns false where there is no room
+   */
+  #add(bytes: Uint8Array, at: number, end: number, asked: Asked, beside?: ChangingZone): boolean {
     const start = this.starts[this.count] as number;
     const next = unpackName(bytes, at, end, this.octets, start);
     if (next < 0 || isSuffix(asked.bytes, NAME_START, asked.nameEnd, this.octets, start, next)) return true;
-    if (!this.#changing.has(this.octets, start, next)) return true;
+    const zone = this.#changing.zoneOf(this.octets, start, next);
+    if (zone === undefined) return true;
+    // A Service has the addresses of its pods beside its SRV records, thousands of them.
+    if (beside === zone && (zone.tellsOfAdditions || this.#isBelowQuestion(start, next, asked))) return true;
     for (let index = 0; index < this.count; index++) {
       const other = this.starts[index] as number;
       const otherEnd = this.starts[index + 1] as number;

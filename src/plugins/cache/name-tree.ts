@@ -1,8 +1,8 @@
 /**
- * Entries by name, so that those at and below a name are found without a look at the others. A node stands for an ancestor of names, by
- * nothing but its hash: names that share one by chance share a node, and who looks for entries compares their names anyway. Not every
- * ancestor has a node: below the sixth label the distances grow, so that a reverse name of IPv6 with its 34 labels makes 11 nodes at
- * the most and not 33.
+ * Entries by name: finds those at and below a name without visiting the others. A node stands for an ancestor of
+ * names, identified by its hash alone: names whose hashes collide share a node, and a caller that looks for entries
+ * compares their names anyway. Not every ancestor has a node: below the sixth label the distances grow, so that a
+ * reverse name of IPv6 with its 34 labels makes 11 nodes instead of 33.
  */
 import { FOLD } from "../../dns/octets.ts";
 import type { BlockMemory } from "../../lib/collections/slab/block-memory.ts";
@@ -12,7 +12,7 @@ import { SlabFault } from "../../lib/collections/slab/slab-fault.ts";
 import { HEAD_OCTETS, Head, Key, NAME_START } from "../../plugin/packed/entry-layout.ts";
 import { MENTION_OCTETS, Mention } from "./mention-layout.ts";
 
-/** Numbers of labels of which ancestors have nodes. */
+/** Numbers of labels of the ancestors that have nodes. */
 const DEPTHS = [0, 1, 2, 3, 4, 5, 6, 8, 12, 16, 24, 32, 48, 64, 96];
 const MAX_LABELS = 127;
 
@@ -37,13 +37,13 @@ const FRESH = 1;
 const MENTIONS = 2;
 const CONTROL_WORDS = 3;
 
-/** Entries whose names share a bucket: what is asked for thousands of types of one name has the oldest pushed out. */
+/** Entries whose names share a bucket. A flood of types for one name evicts the oldest of them. */
 const MAX_OF_NAME = 64;
 
 export class NameTree {
   readonly #blocks: BlockMemory;
   readonly #maxNodes: number;
-  /** Entries at the most. */
+  /** Bound for the number of entries. */
   readonly #capacity: number;
   readonly #control: Int32Array;
   readonly #nodes: Int32Array;
@@ -53,11 +53,11 @@ export class NameTree {
   readonly #nameBuckets: Int32Array;
   readonly #multiplier: number;
   readonly #seed: number;
-  /** Of the name looked at last: the hash of its last n labels. */
+  /** Hashes of the last n labels of the name that was hashed last. */
   readonly #hashes = new Int32Array(MAX_LABELS + 1);
   readonly #starts = new Uint8Array(MAX_LABELS + 1);
 
-  /** Takes a secret: strangers choose the names. */
+  /** Takes a secret because clients choose the names. */
   constructor(parts: SharedParts, blocks: BlockMemory, capacity: number, secret: number) {
     this.#blocks = blocks;
     this.#maxNodes = maxNodes(capacity);
@@ -80,7 +80,10 @@ export class NameTree {
     );
   }
 
-  /** Forgets everything, whatever is there. Who made the buffer says that nothing was written yet: memory that is zero is none. */
+  /**
+   * Empties the tree, whatever it holds. `isNew` says that nothing was written yet; memory of zeros is not an empty
+   * tree.
+   */
   clear(isNew: boolean): void {
     if (!isNew) {
       this.#nodeBuckets.fill(0);
@@ -92,12 +95,15 @@ export class NameTree {
     this.#control[MENTIONS] = 0;
   }
 
-  /** Octets of the nodes that were ever in use. */
+  /** Bytes of the nodes that were ever in use. */
   get octetsTouched(): number {
     return (this.#control[FRESH] as number) * NODE_WORDS * 4;
   }
 
-  /** Links an entry whose name is written. False when there is no node for it any more: others must go first. */
+  /**
+   * Links an entry whose name is written. Returns false when there is no free node: the caller must evict other
+   * entries first.
+   */
   link(unit: number): boolean {
     const labels = this.#hashEntry(unit);
     const node = this.#nodeAbove(labels);
@@ -116,7 +122,7 @@ export class NameTree {
     return true;
   }
 
-  /** Takes an entry out. */
+  /** Removes an entry. */
   unlink(unit: number): void {
     const { words } = this.#blocks;
     const head = unit * UNIT_WORDS;
@@ -146,7 +152,7 @@ export class NameTree {
     }
   }
 
-  /** The entry that must go before another one for the same name comes, -1 for none. */
+  /** The entry to evict before another one for the same name is linked, -1 if there is room. */
   surplusFor(name: Uint8Array, start: number): number {
     let link = this.#nameBuckets[this.#bucketOfName(this.#hash(name, start))] as number;
     for (let count = 1; link !== 0; count++) {
@@ -157,10 +163,8 @@ export class NameTree {
   }
 
   /**
-   * Finds entries for a name and for all names below it.
-   * @param name in wire form and lower case
-   * @param found takes their units
-   * @returns how many there are; with as many as `found` can take there may be more
+   * Finds entries for a name and for all names below it. @param name in wire form and lower case @param found
+   * receives their units @returns how many there are; if `found` is full there may be more
    */
   collect(name: Uint8Array, found: Int32Array): number {
     const labels = this.#hash(name, 0);
@@ -179,7 +183,7 @@ export class NameTree {
 
   #collectBelow(top: number, name: Uint8Array, all: boolean, found: Int32Array, first: number): number {
     let count = first;
-    // Each node and each entry is come by once.
+    // Each node and each entry is visited once.
     let left = this.#maxNodes + this.#capacity;
     for (let node = top; node !== NONE; node = this.#following(node, top)) {
       let entry = this.#get(node, FIRST_ENTRY);
@@ -194,7 +198,7 @@ export class NameTree {
     return count;
   }
 
-  /** The node after that one, of those at and below `top`; -1 after the last. */
+  /** The node after `node` among those at and below `top`; -1 after the last. */
   #following(node: number, top: number): number {
     const child = this.#get(node, FIRST_CHILD);
     if (child !== NONE) return child;
@@ -207,7 +211,7 @@ export class NameTree {
     return at === top ? NONE : this.#get(at, NEXT);
   }
 
-  /** Links a mention that is written, at the node of its own name where there is one for names of that length. False as of {@link link}. */
+  /** Links a mention at the node of its own name, or at the nearest ancestor's. Returns false as {@link link} does. */
   linkMention(mention: number): boolean {
     const labels = this.#hash(this.#blocks.octets, mention * UNIT_OCTETS + MENTION_OCTETS);
     const node = this.#nodeAbove(labels + 1);
@@ -238,7 +242,10 @@ export class NameTree {
     this.#prune(node);
   }
 
-  /** As {@link collect}, but finds the entries that mention a name at or below that one: an entry as often as it mentions some. */
+  /**
+   * Like {@link collect}, but finds the entries that mention a name at or below `name`: an entry as often as it
+   * mentions some.
+   */
   collectMentioning(name: Uint8Array, found: Int32Array): number {
     let left = this.#control[MENTIONS] as number;
     const top = left === 0 ? NONE : this.#known(this.#hash(name, 0));
@@ -261,7 +268,7 @@ export class NameTree {
     return count;
   }
 
-  /** Whether the entry's name is that name, or else lies below it. */
+  /** Whether the entry's name equals `name`, or lies below it if not `whole`. */
   #endsIn(unit: number, name: Uint8Array, whole: boolean): boolean {
     const { words } = this.#blocks;
     const length = ((words[unit * UNIT_WORDS + Head.KEY] as number) & Key.NAME_END) - NAME_START;
@@ -269,7 +276,7 @@ export class NameTree {
     return this.#stands(name, unit * UNIT_OCTETS + HEAD_OCTETS, length);
   }
 
-  /** Whether a name stands at the end of another one, which is no shorter. */
+  /** Whether a name is a suffix of another name that is at least as long. */
   #stands(name: Uint8Array, start: number, length: number): boolean {
     const { octets } = this.#blocks;
     let at = start;
@@ -280,7 +287,7 @@ export class NameTree {
     return true;
   }
 
-  /** The nearest node that covers a name of so many labels, as it was hashed last. */
+  /** The nearest node that covers the first `labels` labels of the name hashed last. */
   #known(labels: number): number {
     let node = ROOT;
     for (let index = 1; index < DEPTHS.length; index++) {
@@ -292,7 +299,7 @@ export class NameTree {
     return node;
   }
 
-  /** The node of the nearest ancestor that has one. Makes what is missing; -1 when there is none left. */
+  /** The node of the nearest ancestor that gets one. Creates missing nodes; -1 if there is no free node. */
   #nodeAbove(labels: number): number {
     let node = ROOT;
     for (let index = 1; index < DEPTHS.length; index++) {
@@ -345,7 +352,7 @@ export class NameTree {
     return node;
   }
 
-  /** Frees a node that nothing hangs on any more, and those above it. */
+  /** Frees a node without children and entries, and its ancestors in the same state. */
   #prune(from: number): void {
     let node = from;
     let left = DEPTHS.length;
@@ -437,7 +444,7 @@ export class NameTree {
   }
 }
 
-/** Most names share their ancestors; those that do not push each other out. */
+/** Most names share their ancestors; otherwise names evict each other. */
 function maxNodes(capacity: number): number {
   return capacity + 1024;
 }

@@ -14,7 +14,7 @@ const step = fc.oneof(
   fc.constant({ clear: true } as const),
 );
 
-test("a question is outdated by each name at or above it that became so since it was asked", () => {
+test("a question is outdated when its name or an ancestor became outdated after it was sent", () => {
   fc.assert(
     fc.property(fc.array(step, { maxLength: 40 }), (steps) => {
       const names = new OutdatedNames();
@@ -37,7 +37,7 @@ test("a question is outdated by each name at or above it that became so since it
   );
 });
 
-test("of very many names, all that was asked before is outdated, and nothing that is asked later", () => {
+test("too many names outdate all earlier questions and no later one", () => {
   const names = new OutdatedNames();
   const before = names.time;
   for (let round = 0; round < 20; round++)

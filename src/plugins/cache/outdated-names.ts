@@ -1,18 +1,23 @@
-/** Names whose answers became outdated while questions were on their way. Each stands for itself and all below it. */
+/**
+ * Names whose answers became outdated while questions were in flight. Each stands for itself and all names below it.
+ */
 import { hashName, type Name } from "../../dns/name.ts";
 import { octetAt } from "../../dns/octets.ts";
 
-/** Names that are kept apart; with more, all that was asked before is taken for outdated, and not kept when it comes. */
+/**
+ * Bound for the names in the table. Beyond it all earlier questions count as outdated, and their answers are not
+ * stored.
+ */
 const MOST_NAMES = 8_192;
 
 export class OutdatedNames {
-  /** By the hash of a name, when it became outdated last. That another name has the same hash costs an answer that might have been kept. */
+  /** When each name became outdated last, by its hash. A collision only means that an answer is not cached. */
   #times = new Map<number, number>();
   #time = 0;
-  /** Whatever was asked before. */
+  /** All questions sent before this are outdated. */
   #allBefore = 0;
 
-  /** To be noted for a question as it is asked. */
+  /** The time to record when a question is sent. */
   get time(): number {
     return this.#time;
   }
@@ -27,7 +32,10 @@ export class OutdatedNames {
     for (const { hash } of names) this.#times.set(hash, this.#time);
   }
 
-  /** Whether the answer to a question that was asked then is outdated. The work depends on the name, not on how many are outdated. */
+  /**
+   * Whether the answer to a question sent at `askedAt` is outdated. The work depends on the name, not on the number
+   * of outdated names.
+   */
   covers({ folded }: Name, askedAt: number): boolean {
     return this.coversOctets(folded, 0, folded.length, askedAt);
   }
@@ -42,9 +50,9 @@ export class OutdatedNames {
     }
   }
 
-  /** No question is on its way any more. */
+  /** Called when no question is in flight any more. */
   clear(): void {
-    // A map that is cleared keeps the table from before alive.
+    // A cleared map keeps its old table alive.
     if (this.#times.size > 0) this.#times = new Map();
   }
 }

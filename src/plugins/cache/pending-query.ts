@@ -1,4 +1,4 @@
-/** A query that what is kept could not answer, on its way to the rest of the chain. */
+/** A cache miss on its way to the rest of the chain. */
 import { Flag } from "../../dns/numbers.ts";
 import { writeU16 } from "../../dns/octets.ts";
 import { type Next, Query } from "../../plugin/index.ts";
@@ -6,7 +6,7 @@ import type { CacheCounters } from "./counters.ts";
 import type { EntryKey } from "./kept-answer.ts";
 import { TRAIT_DO } from "./question-hash.ts";
 
-/** What has to be known of it when the answer is there. */
+/** The parts of the query that are needed when the answer arrives. */
 export interface AwaitedQuery extends EntryKey {
   readonly asked: Query;
   readonly wantsAuthenticData: boolean;
@@ -14,7 +14,10 @@ export interface AwaitedQuery extends EntryKey {
 }
 
 export class PendingQuery implements AwaitedQuery {
-  /** What the rest of the chain is asked: octets of its own, and AD set so that a validating upstream says what it knows. */
+  /**
+   * The query for the rest of the chain: a copy with AD set, so that a validating upstream reports whether it
+   * validated.
+   */
   readonly asked: Query;
   readonly next: Next;
   readonly hash: number;
@@ -38,8 +41,8 @@ export class PendingQuery implements AwaitedQuery {
   }
 
   /**
-   * Asks the same question when the client is gone: over a stream, so that nothing is cut to its size, and with nothing that could
-   * change under it. `undefined` is not to be expected: the octets were read before.
+   * Repeats the question without a client: over a stream, so that the reply is not truncated, and from a copy, so
+   * that the bytes cannot change. `undefined` is not expected: the bytes were parsed before.
    */
   static inBackground(
     query: Query,
@@ -59,13 +62,16 @@ export class PendingQuery implements AwaitedQuery {
     });
     if (asked === undefined) return undefined;
     asked.view = query.view;
-    // What plugins say of this query must not show on the client's, which may be in the log by then.
+    // Metadata that plugins add here must not appear on the client's query, which may be in the log already.
     if (query.metadata !== undefined) asked.metadata = new Map();
     return new PendingQuery(query, asked, next, key, counters);
   }
 }
 
-/** AD, and of what the client sent only what the answer is kept by: another bit could change it for others, too. */
+/**
+ * AD, and only those of the client's flags that are part of the cache key: another bit could change the answer for
+ * others.
+ */
 function askedFlags({ flags }: Query): number {
   return (flags & (OPCODE | Flag.RD | Flag.CD)) | Flag.AD;
 }

@@ -40,7 +40,7 @@ class Scene {
   }
 }
 
-test("a popular answer near its end is asked for again in the background", async () => {
+test("a popular answer near its end is refreshed in the background", async () => {
   const scene = new Scene("prefetch 3");
   await scene.askAfter(0);
   assert.equal(await scene.askAfter(50), 50);
@@ -109,7 +109,7 @@ test("a prefetch that fails leaves the answer, and the next hit tries again", as
   assert.equal(scene.prefetches, 2);
 });
 
-test("a miss waits for the prefetch of an answer that expired meanwhile", async () => {
+test("a miss waits for the prefetch of an answer that has just expired", async () => {
   const scene = new Scene("prefetch 1");
   await scene.askAfter(0);
   scene.delay = 10;

@@ -17,7 +17,7 @@ interface Step {
   readonly name: string;
   readonly type: string;
   readonly dnssecOk: boolean;
-  /** What the upstream would say: an answer with this TTL, or something else. */
+  /** The answer of the upstream: an answer with this TTL, or another outcome. */
   readonly upstream: number | "nxdomain" | "nodata" | "servfail" | "empty" | "fail" | "truncated";
   /** Whether the upstream takes a second. */
   readonly slow: boolean;
@@ -35,7 +35,7 @@ const step: fc.Arbitrary<Step> = fc.record({
   slow: fc.boolean(),
 });
 
-/** For more than the questions that there are. Each case makes a cache, and one of the usual size takes 8 MB. */
+/** Larger than the number of questions. Each case makes a cache, and the default size takes much memory. */
 const SMALL = "success 64\ndenial 64";
 
 const CONFIGURATIONS = [
@@ -51,7 +51,7 @@ const CONFIGURATIONS = [
 ];
 
 for (const { options, staleSeconds } of CONFIGURATIONS) {
-  test(`whatever is asked, answers are true and in time: ${options.replaceAll("\n", ", ")}`, async () => {
+  test(`answers are correct and fresh for any queries: ${options.replaceAll("\n", ", ")}`, async () => {
     await fc.assert(
       fc.asyncProperty(fc.array(step, { minLength: 1, maxLength: 25 }), async (steps) => {
         await play(options, staleSeconds, steps);
@@ -61,7 +61,7 @@ for (const { options, staleSeconds } of CONFIGURATIONS) {
   });
 }
 
-/** Every reply carries when it was made and for what, as text: that is what a client must find true. */
+/** Every reply carries as text when and for what it was made, so that the client's view can be checked. */
 async function play(options: string, staleSeconds: number, steps: readonly Step[]): Promise<void> {
   const running = PluginTest.of(cache, `cache ${MAX_TTL} {\n${options}\n}`);
   const { clock } = running;
@@ -91,7 +91,7 @@ async function play(options: string, staleSeconds: number, steps: readonly Step[
   assert.equal(clock.pendingTimers, 0);
 }
 
-/** The additional section tells what the reply was made for, when, and with which TTL. */
+/** The additional section says for which query the reply was made, when, and with which TTL. */
 function contentOf(query: Query, upstream: Exclude<Step["upstream"], "fail">, now: number): ReplyContent {
   const type = TYPES.find((candidate) => records(example("x.", candidate, 5))[0]?.type === query.type) ?? "A";
   const ttl = typeof upstream === "number" ? upstream : 40;
@@ -125,7 +125,7 @@ function checkReply(answer: Answer, question: string, askedAt: number, staleSeco
   const [, shown, madeFor, madeAt, ttl] = match;
   assert.equal(madeFor, question, "the answer is for this question");
   assert.ok(Number(shown) <= MAX_TTL, "no TTL above the maximum");
-  // A TTL below the default MINTTL of 5 counts as 5; what is a second old may have been waited for.
+  // A TTL below the default MINTTL of 5 counts as 5; a query may have waited a second for its answer.
   const good = Math.min(Math.max(Number(ttl), 5), MAX_TTL);
   const age = (askedAt - Number(madeAt)) / 1000;
   assert.ok(age < good + staleSeconds, `${age} s old, good for ${good} s and ${staleSeconds} s more`);

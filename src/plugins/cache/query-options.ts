@@ -1,11 +1,11 @@
-/** The EDNS options of a query: what they mean for who else may get its answer. */
+/** The EDNS options of a query: whether other queries may share its answer. */
 import { decodeClientSubnet, EdnsOptionCode, findOption, OPT_FIXED_OCTETS } from "../../dns/edns.ts";
 import { Rcode } from "../../dns/numbers.ts";
 import { readU16 } from "../../dns/octets.ts";
 import type { Reply } from "../../plugin/index.ts";
 import type { Asked } from "../../plugin/message/asked.ts";
 
-/** Options that every server answers alike, whatever they hold. */
+/** Options that do not change answers, whatever they hold. */
 const HARMLESS: readonly number[] = [
   EdnsOptionCode.NSID,
   EdnsOptionCode.COOKIE,
@@ -13,14 +13,14 @@ const HARMLESS: readonly number[] = [
   EdnsOptionCode.PADDING,
 ];
 
-/** Whether a query says for which network its answer is to be (RFC 7871): then it is for that network alone. */
+/** Whether a query asks for an answer for a client subnet (RFC 7871), which then serves that subnet alone. */
 export function namesClientSubnet(query: Asked): boolean {
   return (
     hasOptions(query) && findOption(query.edns?.options ?? [], EdnsOptionCode.CLIENT_SUBNET) !== undefined
   );
 }
 
-/** Whether an answer holds for the network that its query named, and not for everybody (RFC 7871 section 7.3.1). */
+/** Whether an answer holds only for the subnet named in its query (RFC 7871 section 7.3.1). */
 export function isTailored(reply: Reply): boolean {
   const option = findOption(reply.edns?.options ?? [], EdnsOptionCode.CLIENT_SUBNET);
   if (option === undefined) return false;
@@ -28,7 +28,7 @@ export function isTailored(reply: Reply): boolean {
   return subnet === undefined || subnet.scopePrefixLength > 0;
 }
 
-/** Whether an error may be about the options that a query came with, and not about its question. */
+/** Whether an error may be caused by the options of the query, and not by its question. */
 export function mayBeAboutOptions(query: Asked): boolean {
   return hasOptions(query) && query.edns?.options.some(({ code }) => !HARMLESS.includes(code)) === true;
 }

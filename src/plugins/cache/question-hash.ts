@@ -1,15 +1,15 @@
-/** What two queries must have in common to get the same answer, and where in the table that answer stands. */
+/** The cache key: which queries share an answer, and where in the table it is stored. */
 import { FOLD } from "../../dns/octets.ts";
 import type { Query } from "../../plugin/index.ts";
 
 export const TRAIT_DO = 1;
 export const TRAIT_CD = 2;
-/** Recursion is not desired: an upstream then says no more than what it has at hand. */
+/** RD is clear: an upstream then answers only from the data that it has. */
 export const TRAIT_NO_RD = 4;
-/** A name that does not exist may be NXDOMAIN for one client and NOERROR for the other (RFC 9824 section 5.1). */
+/** For a name that does not exist one client may get NXDOMAIN and another one NOERROR (RFC 9824 section 5.1). */
 export const TRAIT_COMPACT = 8;
 
-/** What besides the question decides which answer a query gets: DO, CD, the absence of RD, and CO, as four bits. */
+/** The inputs besides the question that select the answer: DO, CD, the absence of RD, and CO, as four bits. */
 export function answerTraits(query: Query): number {
   return (
     (query.dnssecOk ? TRAIT_DO : 0) |
@@ -20,30 +20,31 @@ export function answerTraits(query: Query): number {
 }
 
 /**
- * A keyed hash of the question, the name without regard to case. Strangers choose the names: with a hash that they could
- * compute they would pile all of theirs on one place of the table. The construction is HalfSipHash (Aumasson and
- * Bernstein) with one round for each word of input and three at the end, which costs no more here than FNV-1a does.
+ * A keyed hash of the question, ignoring the case of the name. Clients choose the names: with a hash that they could
+ * compute they could put all of theirs in one place of the table. The construction is HalfSipHash (Aumasson and
+ * Bernstein) with one round for each word of input and three at the end, which costs no more here than FNV-1a.
  */
 export class QuestionHasher {
   readonly #left: number;
   readonly #right: number;
 
-  /** Takes two secret numbers of 32 bits. */
+  /** @param left, right two secret numbers of 32 bits */
   constructor(left: number, right: number) {
     this.#left = left | 0;
     this.#right = right | 0;
   }
 
-  /** A signed 32-bit integer. The octets are read where they are. */
+  /** A signed 32-bit integer. Reads the bytes in place. */
   hash(query: Query, traits: number): number {
-    // No helper reads the octets here: one shared with the rest of the program is compiled for every kind of array there is.
+    // The bytes are read without a helper: a helper shared with the rest of the program is compiled for every kind of
+    // array.
     const { bytes } = query;
     const fold = FOLD;
-    // Type and class stand behind the name and are folded with it: some types share a hash, which costs a comparison.
+    // Type and class follow the name and are case-folded with it: some types share a hash, which costs a comparison.
     const end = query.questionEnd;
     const lastWord = 12 + ((end - 12) & ~3);
     const stop = lastWord + 16;
-    // "| 0" tells the compiler of a 32-bit integer, which saves a third of the time.
+    // "| 0" lets the compiler use 32-bit integers, which is faster.
     let v0 = this.#left | 0;
     let v1 = this.#right | 0;
     let v2 = v0 ^ 0x6c796765;

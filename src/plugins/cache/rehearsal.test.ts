@@ -9,7 +9,7 @@ for (const text of [
   "cache {\n prefetch 1\n serve_stale 1h verify 100ms\n keepttl\n servfail 0\n}",
   "cache {\n memory 4MiB\n}",
 ])
-  test(`what is rehearsed leaves nothing behind: ${text.replaceAll("\n", "")}`, async () => {
+  test(`a rehearsal leaves nothing behind: ${text.replaceAll("\n", "")}`, async () => {
     const running = PluginTest.of(cache, text);
     const counted = async (): Promise<readonly string[]> =>
       (await running.metrics.expose()).body.split("\n").filter((line) => line.startsWith("coredns_cache"));

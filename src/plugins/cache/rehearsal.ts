@@ -1,4 +1,4 @@
-/** A first miss and a first hit before anybody asks: see `plugin/query/rehearsal.ts`. */
+/** A first miss and a first hit before the first client's query: see `plugin/query/rehearsal.ts`. */
 import { A } from "../../dns/record-table.ts";
 import { RecordType } from "../../dns/type-names.ts";
 import { MetricsRegistry } from "../../lib/metrics/metrics.ts";
@@ -11,7 +11,7 @@ import { effectiveCapacity, smallestMemory } from "./slab-bounds.ts";
 
 const TTL = 60;
 
-/** In a cache of its own, which is gone afterwards: nothing is kept or counted. */
+/** Uses a cache of its own that is dropped afterwards: nothing is stored or counted. */
 export function rehearse(settings: CacheSettings, { clock, log }: Pick<Site, "clock" | "log">): void {
   const [zone] = settings.zones.zones;
   if (zone === undefined) return;

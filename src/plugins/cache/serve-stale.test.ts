@@ -14,12 +14,12 @@ const SERVFAIL: ReplyContent = { rcode: Rcode.SERVFAIL };
 
 type Behaviour = ReplyContent | "fail" | "drop";
 
-/** A cache before an upstream whose behaviour can be changed, and that may let the cache wait. */
+/** A cache before an upstream whose behaviour can be changed, including its delay. */
 class Scene {
   readonly running: PluginTest<unknown>;
   readonly asked: Query[] = [];
   behaviour: Behaviour = OLD;
-  /** Seconds that the upstream takes. */
+  /** Delay of the upstream in seconds. */
   delay = 0;
   readonly #next: Next;
 
@@ -67,7 +67,7 @@ function describe(outcome: Outcome): string {
   return record?.replace(/^\S+ (\d+) IN A /, "$1 ") ?? `rcode ${outcome.rcode}`;
 }
 
-test("without serve_stale an expired answer is asked for again", async () => {
+test("without serve_stale an expired answer is not served", async () => {
   const scene = new Scene("");
   assert.equal(await scene.ask(), "10 192.0.2.1");
   scene.behaviour = "fail";
@@ -75,7 +75,7 @@ test("without serve_stale an expired answer is asked for again", async () => {
   assert.equal(await scene.ask(), "failed");
 });
 
-test("immediate gives an expired answer with TTL 0 and refreshes it behind the client's back", async () => {
+test("immediate gives an expired answer with TTL 0 and refreshes it in the background", async () => {
   const scene = new Scene("serve_stale 1h");
   await scene.ask();
   scene.behaviour = NEW;
@@ -88,7 +88,7 @@ test("immediate gives an expired answer with TTL 0 and refreshes it behind the c
   assert.equal(scene.count("misses_total"), 1);
 });
 
-test("the window of serve_stale ends sharply", async () => {
+test("no answer is served after the window of serve_stale", async () => {
   const scene = new Scene("serve_stale 1m");
   await scene.ask();
   scene.behaviour = "fail";
@@ -156,7 +156,7 @@ for (const behaviour of ["fail", "drop", SERVFAIL, { rcode: Rcode.REFUSED }] as 
   });
 }
 
-test("a background refresh that brings NXDOMAIN is believed", async () => {
+test("a background refresh with NXDOMAIN replaces the answer", async () => {
   const scene = new Scene("serve_stale 1h");
   await scene.ask();
   scene.behaviour = NXDOMAIN;
@@ -185,7 +185,7 @@ test("FAILURE_RECHECK lets the upstream rest after a failed refresh", async () =
   }
 });
 
-test("a background refresh asks over a stream, for nobody in particular, with the question as it was", async () => {
+test("a background refresh uses a stream, without a client's options, and repeats the question", async () => {
   const scene = new Scene("serve_stale 1h");
   await scene.ask();
   await scene.wait(11);
@@ -200,7 +200,7 @@ test("a background refresh asks over a stream, for nobody in particular, with th
     return asked.reply(NEW);
   })(query);
   assert.equal(describe(outcome), "0 192.0.2.1");
-  // The transport has its buffer back.
+  // The transport reuses its buffer.
   bytes.fill(0xff);
   const [asked] = seen;
   assert.ok(asked !== undefined);
@@ -249,7 +249,7 @@ for (const [title, behaviour, first, second] of VERIFIED) {
   }
 }
 
-test("VERIFY_TIMEOUT ends the wait, and what comes late is kept", async () => {
+test("VERIFY_TIMEOUT ends the wait, and a late answer is cached", async () => {
   const scene = new Scene("serve_stale 1h verify 1800ms 7s");
   await scene.ask();
   await scene.wait(11);
@@ -314,7 +314,7 @@ test("equal questions verify an expired answer together", async () => {
   assert.equal(scene.running.clock.pendingTimers, 0);
 });
 
-test("a cached SERVFAIL yields to an answer that is kept", async () => {
+test("a cached SERVFAIL yields to a cached answer", async () => {
   const scene = new Scene("serve_stale 1h");
   scene.behaviour = SERVFAIL;
   scene.delay = 2;
@@ -367,7 +367,7 @@ test("prefer_positive keeps an answer that a slower denial would have replaced",
   assert.equal(await scene.ask(), "8 192.0.2.1");
 });
 
-test("prefer_positive gives a denial when there is no answer, and lets one take its place", async () => {
+test("prefer_positive gives a denial when there is no answer, and lets an answer replace it", async () => {
   const scene = new Scene("serve_stale 1h verify\nserve_stale_policy prefer_positive");
   scene.behaviour = NXDOMAIN;
   assert.equal(await scene.ask(), "rcode 3");
@@ -378,7 +378,7 @@ test("prefer_positive gives a denial when there is no answer, and lets one take 
   assert.equal(await scene.ask(), "10 192.0.2.2");
 });
 
-test("after stop a refresh that is on its way changes nothing", async () => {
+test("after stop a refresh in flight changes nothing", async () => {
   const scene = new Scene("serve_stale 1h verify 10s");
   await scene.ask();
   await scene.wait(11);

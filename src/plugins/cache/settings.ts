@@ -1,4 +1,4 @@
-/** What the directive `cache` asks for, with all defaults filled in. */
+/** The settings of `cache`, with all defaults filled in. */
 import type { Name } from "../../dns/name.ts";
 import { formatOctetCount } from "../../lib/text/octet-count.ts";
 import { ZoneList } from "../../plugin/index.ts";
@@ -9,13 +9,13 @@ export interface CacheSettings {
   readonly zones: ZoneList;
   readonly success: StoreSettings;
   readonly denial: StoreSettings;
-  /** Seconds that SERVFAIL and NOTIMP are kept; 0 for not at all. */
+  /** Seconds for which SERVFAIL and NOTIMP are cached; 0 to cache none. */
   readonly servfailTtl: number;
   readonly prefetch: PrefetchSettings | undefined;
   readonly stale: StaleSettings | undefined;
-  /** Whether answers show the TTL that they came with until they expire. */
+  /** Whether answers show their original TTL until they expire. */
   readonly keepTtl: boolean;
-  /** Octets for both caches together; `undefined` for a usual amount. */
+  /** Bytes for both caches together; `undefined` for the default. */
   readonly memory: number | undefined;
 }
 
@@ -28,36 +28,36 @@ export interface TtlLimits {
 export interface StoreSettings extends TtlLimits {
   /** Entries. */
   readonly capacity: number;
-  /** Zones whose answers are not kept. */
+  /** Zones whose answers are not cached. */
   readonly except: ZoneList;
 }
 
 export interface PrefetchSettings {
-  /** Hits, none further from the one before than `windowMs`, that make an answer popular. */
+  /** Hits that make an answer popular, each within `windowMs` of the previous one. */
   readonly amount: number;
   readonly windowMs: number;
-  /** Share of the TTL that is left when a popular answer is asked for anew. */
+  /** Share of the TTL that is left when a popular answer is refreshed. */
   readonly percentage: number;
 }
 
 export interface StaleSettings {
-  /** How long after its end an answer may still be given. */
+  /** How long after it expires an answer may still be served. */
   readonly windowMs: number;
-  /** Whether the rest of the chain is asked before an expired answer is given, not afterwards. */
+  /** Whether the rest of the chain is queried before an expired answer is served, instead of afterwards. */
   readonly verify: boolean;
-  /** How long a client waits for that, `Infinity` for as long as it takes. */
+  /** How long a client waits for that; `Infinity` for no limit. */
   readonly verifyTimeoutMs: number;
-  /** Seconds that expired answers show. */
+  /** TTL in seconds of expired answers. */
   readonly responseTtl: number;
-  /** How long nobody asks again after a refresh that failed. */
+  /** How long a failed refresh is not repeated. */
   readonly failureRecheckMs: number;
   /** `serve_stale_policy prefer_positive`. */
   readonly preferPositive: boolean;
 }
 
 /**
- * Makes the settings of a directive that was read without errors.
- * @param memoryLimit octets that the process may have: see {@link memoryWithin}
+ * Makes the settings of a directive that was parsed without errors. @param memoryLimit memory limit of the process in
+ * bytes: see {@link memoryWithin}
  */
 export function settingsOf(directive: CacheDirective, memoryLimit?: number): CacheSettings {
   const { ttl, zones } = directive;
@@ -79,7 +79,7 @@ export function settingsOf(directive: CacheDirective, memoryLimit?: number): Cac
   };
 }
 
-/** What a directive asks for and does not get, for people. */
+/** Describes the options of a directive that cannot be honoured in full. */
 export function unmetWishes(
   { memory: asked }: Pick<CacheDirective, "memory">,
   { success, denial, memory }: Pick<CacheSettings, "success" | "denial" | "memory">,
@@ -93,7 +93,7 @@ export function unmetWishes(
   const bounds = cacheBounds(success.capacity, denial.capacity, memory);
   if (bounds.success.capacity < success.capacity || bounds.denial.capacity < denial.capacity)
     wishes.push(
-      `${formatOctetCount(memory ?? 0)} are too little for tables of ${success.capacity} successes and ${denial.capacity} denials: there is room for ${bounds.success.capacity} and ${bounds.denial.capacity}`,
+      `${formatOctetCount(memory ?? 0)} is too small for ${success.capacity} successes and ${denial.capacity} denials: it has room for ${bounds.success.capacity} and ${bounds.denial.capacity}`,
     );
   return wishes;
 }

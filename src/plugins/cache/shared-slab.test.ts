@@ -16,10 +16,10 @@ interface Counts {
   readonly written: number;
 }
 
-/** Some of them so large that others have to go for them. */
+/** Some so large that others must be evicted for them. */
 const NAMES = 64;
 
-/** Threads that write and read the same few names in little memory, all at once. */
+/** Threads that write and read the same few names in little memory at the same time. */
 async function race(guarded: boolean): Promise<Counts & { readonly slab: EntrySlab }> {
   const slab = new EntrySlab({ capacity: 200, regions: 1 }, false, 99);
   const shared = slab.share(0);
@@ -46,15 +46,15 @@ async function race(guarded: boolean): Promise<Counts & { readonly slab: EntrySl
   };
 }
 
-test("no thread takes for whole what others are writing, and all is in order afterwards", async (context) => {
+test("no thread reads a torn entry, and the slab is consistent afterwards", async (context) => {
   const { torn, read, disturbed, written, slab } = await race(true);
   context.diagnostic(`${read} read, ${disturbed} disturbed, ${written} written`);
   assert.equal(torn, 0);
-  // How often a thread goes without the lock is up to the machine: enough that the race has taken place.
+  // How often a read goes without the lock depends on the machine: enough to show that the race took place.
   assert.ok(read > 1_000 && written > 1_000, `${read} read, ${written} written`);
   assert.ok(disturbed < read / 2);
   assert.ok(slab.size <= NAMES);
-  // And no block was lost.
+  // No block leaked.
   slab.dropAtOrBelow(Name.root, 2 * NAMES);
   assert.deepEqual([slab.size, slab.octets], [0, 0]);
   const query = makeTestQuery({ name: "large.example.org." });
@@ -67,7 +67,7 @@ test("no thread takes for whole what others are writing, and all is in order aft
   assert.equal(slab.put({ hash: 1, traits: 0 }, content), 0);
 });
 
-test("without the counters the same threads do read what is torn", {
+test("without the counters the same threads do read torn entries", {
   skip: STEPS < 1_000_000 && "needs PORTOLAN_SLAB_STEPS=1000000 or more, which takes minutes",
 }, async (context) => {
   const { torn, read } = await race(false);

@@ -1,4 +1,4 @@
-/** Who gets the answer to another one's question: those alone for whom it could not be another. */
+/** Queries share an answer only if their own answer could not differ. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { type EdnsOption, Flag, Rcode } from "../../dns/index.ts";
@@ -12,7 +12,7 @@ const A = { answer: records(`${NAME} 300 IN A 192.0.2.1`) };
 const COOKIE: EdnsOption = { code: 10, data: Uint8Array.of(1, 2, 3, 4, 5, 6, 7, 8) };
 const PRIVATE: EdnsOption = { code: 65_001, data: Uint8Array.of(1) };
 
-/** 192.0.2.0/24, and what the reply says that it is good for. */
+/** 192.0.2.0/24, with the scope of the reply. */
 function subnet(scope: number): EdnsOption {
   return { code: 8, data: Uint8Array.of(0, 1, 24, scope, 192, 0, 2) };
 }
@@ -39,7 +39,7 @@ class Scene {
     resolve(answer(query));
   }
 
-  /** Asks, and has the question answered where it goes upstream. */
+  /** Sends a query, and answers it if it goes upstream. */
   async round(
     question: Partial<QuestionOptions>,
     answer?: (query: Query) => Outcome,
@@ -53,7 +53,7 @@ class Scene {
   }
 }
 
-test("what was obtained without recursion is not given to who desires it", async () => {
+test("an answer obtained without recursion does not serve a query with RD", async () => {
   const scene = new Scene();
   const referral = (query: Query) => query.reply({ authority: records("org. 300 IN NS ns.org.") });
   assert.equal(await scene.round({ flags: 0 }, referral), "asked");
@@ -62,7 +62,7 @@ test("what was obtained without recursion is not given to who desires it", async
   assert.equal(await scene.round({ flags: Flag.RD }), "kept");
 });
 
-test("what was obtained with recursion is given to all, until it expires", async () => {
+test("an answer obtained with recursion serves all queries until it expires", async () => {
   const scene = new Scene("serve_stale 1h\nprefetch 1 1m 90%");
   assert.equal(await scene.round({ flags: Flag.RD }), "asked");
   await scene.running.clock.settle(200_000);
@@ -73,7 +73,7 @@ test("what was obtained with recursion is given to all, until it expires", async
   assert.equal(scene.waiting[1]?.query.recursionDesired, false);
 });
 
-test("nobody who desires recursion waits for the answer to a query without it, nor the other way round", () => {
+test("a query with RD does not wait for one without it, nor the other way round", () => {
   const scene = new Scene();
   void scene.ask({ flags: 0 });
   void scene.ask({ flags: Flag.RD });
@@ -85,14 +85,14 @@ test("nobody who desires recursion waits for the answer to a query without it, n
   );
 });
 
-test("bits that no answer is kept by do not go upstream", () => {
+test("flags that are not part of the key are not sent upstream", () => {
   const scene = new Scene();
   const { AA, TC, RA, RD, CD } = Flag;
   void scene.ask({ flags: AA | TC | RA | 0x40 | RD | CD });
   assert.equal(scene.waiting[0]?.query.flags, RD | CD | Flag.AD);
 });
 
-test("a query that names a client subnet waits for no other, and no other for it", () => {
+test("a query that names a client subnet waits for no other query, and no other query for it", () => {
   const scene = new Scene();
   void scene.ask({ edns: withOptions(subnet(0)) });
   void scene.ask({ edns: withOptions() });
@@ -105,7 +105,7 @@ for (const [what, scope, kept] of [
   ["everybody", 0, true],
   ["a client subnet", 24, false],
 ] as const) {
-  test(`an answer for ${what} is ${kept ? "" : "not "}kept`, async () => {
+  test(`an answer for ${what} is ${kept ? "" : "not "}cached`, async () => {
     const scene = new Scene();
     const answer = (query: Query): Outcome =>
       query.reply({
@@ -141,7 +141,7 @@ for (const [what, rcode, leader, follower, asksAgain] of [
   });
 }
 
-test("FORMERR to a query with OPT says nothing about one without", async () => {
+test("FORMERR to a query with OPT does not affect one without", async () => {
   const scene = new Scene();
   void scene.ask({ edns: withOptions() });
   const plain = scene.ask({});
@@ -156,7 +156,7 @@ for (const [option, kept] of [
   [subnet(0), false],
   [COOKIE, true],
 ] as const) {
-  test(`SERVFAIL for a query with option ${option.code} is ${kept ? "" : "not "}kept for others`, async () => {
+  test(`SERVFAIL for a query with option ${option.code} is ${kept ? "" : "not "}cached for others`, async () => {
     const scene = new Scene();
     await scene.round({ edns: withOptions(option) }, (query) => query.reply({ rcode: Rcode.SERVFAIL }));
     assert.equal(await scene.round({}), kept ? "kept" : "asked");

@@ -26,7 +26,7 @@ class Scene {
     return Promise.resolve(this.running.chain(this.next)(query));
   }
 
-  /** Answers the upstream question of that number. */
+  /** Answers the upstream query with this index. */
   answer(index: number, answer: (query: Query) => Outcome = (query) => query.reply(ANSWER)): void {
     const { query, resolve } = this.waiting[index] ?? assert.fail(`no question ${index}`);
     resolve(answer(query));
@@ -40,7 +40,7 @@ class Scene {
   }
 }
 
-test("equal questions in flight go upstream once, and each query has a reply of its own", async () => {
+test("identical questions in flight go upstream once, and each query has a reply of its own", async () => {
   const scene = new Scene();
   const asking = [
     scene.ask({ id: 1 }),
@@ -65,7 +65,7 @@ test("equal questions in flight go upstream once, and each query has a reply of 
   assert.equal(scene.waiting.length, 1);
 });
 
-test("what a plugin above does to one reply does not show on the others", async () => {
+test("changes that a plugin makes to one reply do not affect the others", async () => {
   const scene = new Scene();
   const first = scene.ask().then((outcome) => {
     const reply = replyOf(outcome);
@@ -82,7 +82,7 @@ test("what a plugin above does to one reply does not show on the others", async 
   assert.equal(reply.flags, Flag.RA);
 });
 
-test("each waiting client gets AD as it asked for it", async () => {
+test("each waiting client gets AD only if it asked for it", async () => {
   const scene = new Scene();
   const asking = [scene.ask(), scene.ask({ flags: Flag.RD | Flag.AD }), scene.ask()];
   scene.answer(0, (query) => query.reply({ ...ANSWER, authenticData: true }));
@@ -93,7 +93,7 @@ test("each waiting client gets AD as it asked for it", async () => {
   );
 });
 
-test("questions that differ go upstream each for itself", () => {
+test("different questions are sent upstream separately", () => {
   const scene = new Scene();
   for (const question of [
     {},
@@ -107,7 +107,7 @@ test("questions that differ go upstream each for itself", () => {
   assert.equal(scene.waiting.length, 6);
 });
 
-test("a reply that is not kept is shared all the same", async () => {
+test("a reply that is not cacheable is still shared", async () => {
   const scene = new Scene();
   const asking = [scene.ask(), scene.ask()];
   scene.answer(0, (query) => query.reply({ rcode: Rcode.REFUSED }));
@@ -117,7 +117,7 @@ test("a reply that is not kept is shared all the same", async () => {
   assert.equal(scene.waiting.length, 2);
 });
 
-test("where success is not kept each query has an answer of its own", () => {
+test("where success is not cached each query has an answer of its own", () => {
   const scene = new Scene("cache {\n disable success example.org\n}");
   void scene.ask();
   void scene.ask();
@@ -127,7 +127,7 @@ test("where success is not kept each query has an answer of its own", () => {
   assert.equal(scene.waiting.length, 3);
 });
 
-test("a failure is the failure of all who wait", async () => {
+test("a failure reaches all waiting queries", async () => {
   const scene = new Scene();
   const asking = [scene.ask(), scene.ask(), scene.ask()];
   const error = new Error("no upstream");
@@ -142,7 +142,7 @@ test("a failure is the failure of all who wait", async () => {
   assert.equal(scene.waiting.length, 1);
 });
 
-test("a query that was dropped says nothing about the others: they ask for themselves", async () => {
+test("a query that was dropped does not affect the others, which are sent themselves", async () => {
   const scene = new Scene();
   const asking = [scene.ask(), scene.ask(), scene.ask()];
   scene.answer(0, () => DROPPED);
@@ -156,7 +156,7 @@ test("a query that was dropped says nothing about the others: they ask for thems
   );
 });
 
-test("a reply to another question is for the one who got it", async () => {
+test("a reply to another question is not shared", async () => {
   const scene = new Scene();
   const asking = [scene.ask(), scene.ask()];
   const other = makeTestQuery({ name: "a-much-longer-name.example.org." });
@@ -170,7 +170,7 @@ test("a reply to another question is for the one who got it", async () => {
   assert.deepEqual(second && new Answer(second).answer, [A]);
 });
 
-test("nobody waits for longer than its own deadline", async () => {
+test("no query waits beyond its own deadline", async () => {
   const scene = new Scene();
   const patient = scene.ask();
   const hurried = scene.ask({}, 2000);
@@ -185,13 +185,16 @@ test("nobody waits for longer than its own deadline", async () => {
   const outcome = await watched;
   assert.ok(outcome.kind === "failed");
   assert.equal(outcome.rcode, Rcode.SERVFAIL);
-  assert.match(outcome.error?.message ?? "", /deadline exceeded while an equal question for www.example.org/);
+  assert.match(
+    outcome.error?.message ?? "",
+    /deadline exceeded while waiting for an identical query for www.example.org/,
+  );
   scene.answer(0);
   assert.equal((await patient).kind, "reply");
   assert.equal(scene.running.clock.pendingTimers, 0);
 });
 
-test("when the first client runs out of time, one of those with more time asks again for all", async () => {
+test("when the first client runs out of time, a query with more time is sent again for all", async () => {
   const scene = new Scene();
   const asking = [scene.ask({}, 1000), scene.ask({}, 3000), scene.ask()];
   await scene.running.clock.settle(1000);
@@ -208,7 +211,7 @@ test("when the first client runs out of time, one of those with more time asks a
   assert.equal(scene.running.clock.pendingTimers, 0);
 });
 
-test("a client that can take more does not wait for an answer cut to the size of another", async () => {
+test("a client with a larger UDP size does not wait for an answer truncated for another", async () => {
   const scene = new Scene();
   const small = scene.ask();
   const large = scene.ask({ edns: { udpSize: 4096 } });
@@ -226,7 +229,7 @@ test("a client that can take more does not wait for an answer cut to the size of
   );
 });
 
-test("a lookup from inside never waits for the question that it is made for", async () => {
+test("an internal lookup never waits for the question that it serves", async () => {
   const scene = new Scene();
   const alias = Name.parse("www.example.org.");
   let lookups = 0;
@@ -242,7 +245,7 @@ test("a lookup from inside never waits for the question that it is made for", as
   assert.equal(lookups, 9);
 });
 
-test("two questions that need each other do not wait for each other", async () => {
+test("two questions that depend on each other do not deadlock", async () => {
   const scene = new Scene();
   const chain = scene.running.chain(async (query) => {
     if (query.depth > 1) return query.reply(ANSWER);
@@ -266,7 +269,7 @@ test("the probe of loop comes round each time", () => {
   assert.equal(scene.waiting.length, 3);
 });
 
-test("a waiting query does not depend on the buffer that it came in", async () => {
+test("a waiting query does not depend on the buffer that it arrived in", async () => {
   const scene = new Scene();
   const leader = scene.ask();
   const query = scene.running.query({ name: "www.example.org." });
@@ -281,7 +284,7 @@ test("a waiting query does not depend on the buffer that it came in", async () =
   assert.deepEqual(new Answer(replyOf(await outcome)).answer, [A]);
 });
 
-test("ten thousand wait for one answer, and those that follow ask for themselves", async () => {
+test("ten thousand queries wait for one answer, and further ones are sent themselves", async () => {
   const scene = new Scene();
   const asking = Array.from({ length: 10_002 }, (_, id) => scene.ask({ id }));
   assert.equal(scene.waiting.length, 2);
@@ -294,7 +297,7 @@ test("ten thousand wait for one answer, and those that follow ask for themselves
 });
 
 for (const others of [0, 1_000])
-  test(`an answer that was on its way when its name was dropped with ${others} others is given but not kept`, async () => {
+  test(`an answer in flight when its name was dropped with ${others} others is served but not cached`, async () => {
     const { running, handler } = makeCache("cache");
     const waiting: (() => void)[] = [];
     const next: Next = (query) =>
@@ -305,7 +308,7 @@ for (const others of [0, 1_000])
     const asking = [ask("a.b.example."), ask("b.example."), ask("xb.example.")];
     assert.equal(handler.drop([Name.parse("B.example."), ...numbered(others)]), 0);
     asking.push(ask("b.example."));
-    assert.equal(waiting.length, 4, "nobody joins an outdated flight");
+    assert.equal(waiting.length, 4, "no query joins an outdated flight");
     for (const answer of waiting) answer();
     for (const outcome of asking) assert.equal((await outcome).kind, "reply");
     assert.equal(handler.store.success.size, 2);
@@ -314,7 +317,7 @@ for (const others of [0, 1_000])
     assert.ok(ask("b.example.") instanceof Promise);
   });
 
-test("an outdated question for more room does not keep smaller ones apart", () => {
+test("an outdated flight for a larger size does not keep smaller queries from sharing", () => {
   const { running, handler } = makeCache("cache");
   let asked = 0;
   const next: Next = () => {

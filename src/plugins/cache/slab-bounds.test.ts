@@ -37,17 +37,17 @@ for (const [success, denial, mebibytes] of [
     assert.ok(slabOctets(bounds.success) + slabOctets(bounds.denial) <= memory);
     const forAnswers = (bounds.success.regions + bounds.denial.regions) * REGION_OCTETS;
     assert.ok(forAnswers > 0.4 * memory, `${forAnswers}`);
-    // As many as were asked for, or as there can be.
+    // As many as requested, or as possible.
     const entries = bounds.success.capacity + bounds.denial.capacity;
     assert.ok(entries === asked[0] + asked[1] || entries * 256 > forAnswers, `${entries}`);
   });
 
-test("where there is room for all, tables are as large as was asked for", () => {
+test("with enough room tables have the requested size", () => {
   const { success, denial } = cacheBounds(1_000_000, USUAL, 400 * MIB);
   assert.deepEqual([success.capacity, denial.capacity], [1_000_000, USUAL]);
 });
 
-test("tables do not become smaller than the smallest that there are", () => {
+test("tables never shrink below the minimum", () => {
   const { success, denial } = cacheBounds(1 << 24, 1 << 24, smallestMemory(1024, 1024));
   assert.deepEqual([success, denial], [{ capacity: 1024, regions: 1 }, denial]);
 });
@@ -58,14 +58,14 @@ function wishesOf(text: string, limit?: number): string[] {
   return unmetWishes(config, settingsOf(config, limit), limit);
 }
 
-test("what the memory limit does not allow is said", () => {
+test("a warning names what the memory limit does not allow", () => {
   assert.deepEqual(wishesOf("cache {\n memory 400Mi\n}", LIMIT), [
     "memory 400Mi is more than half of the memory limit of 170Mi: the cache takes 85Mi",
   ]);
   const [wish, ...more] = wishesOf("cache {\n success 500000\n}", LIMIT);
   assert.match(
     wish ?? "",
-    /^43520Ki are too little for tables of 499968 successes and 9984 denials: there is room for \d{6} and 9984$/,
+    /^43520Ki is too small for 499968 successes and 9984 denials: it has room for \d{6} and 9984$/,
   );
   assert.deepEqual(more, []);
 });
@@ -79,7 +79,7 @@ for (const [text, limit] of [
   test(`nothing is said of ${JSON.stringify(text)} where ${limit ?? "any"} octets may be taken`, () =>
     assert.deepEqual(wishesOf(text, limit), []));
 
-test("more memory than caches can use gets a warning", () => {
+test("more memory than the caches can use gets a warning", () => {
   const warnings = (text: string) => PluginTest.of(cache, text).warnings.join("\n");
   assert.match(
     warnings("cache {\n memory 999999G\n}"),

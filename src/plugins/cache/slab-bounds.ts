@@ -1,9 +1,9 @@
-/** How much memory the two caches take at the most, and what the least is that they can do with. */
+/** Upper and lower bounds for the memory of the two caches. */
 import { REGION_OCTETS } from "../../lib/collections/slab/block-memory.ts";
 import { type SlabBounds, slabOctets } from "./slab-shape.ts";
 
 /**
- * The capacity of 256 shards that share what was asked for and have 4 entries at the least, as CoreDNS counts it.
+ * The capacity of 256 shards that divide the requested capacity and have at least 4 entries each, as in CoreDNS.
  * @param asked entries
  */
 export function effectiveCapacity(asked: number = DEFAULT_CAPACITY): number {
@@ -12,12 +12,12 @@ export function effectiveCapacity(asked: number = DEFAULT_CAPACITY): number {
 
 const DEFAULT_CAPACITY = 10_000;
 const SHARDS = 256;
-/** Tables of more would not fit into a buffer. */
+/** Larger tables would not fit into a buffer. */
 const MOST_ENTRIES = 1 << 24;
 
-/** Octets of memory that two caches can make use of, whatever their capacities are. */
+/** Bytes of memory that two caches can use, whatever their capacities are. */
 export function largestMemory(success: number, denial: number): number {
-  // A region holds one answer of 64 KiB at the least.
+  // A region holds at least one answer of 64 KiB.
   const largest = (capacity: number): number =>
     slabOctets({ capacity, regions: Math.min(capacity, MOST_REGIONS) });
   return largest(success) + largest(denial);
@@ -29,8 +29,8 @@ export interface CacheBounds {
 }
 
 /**
- * @param success capacity of the cache for successes, in entries
- * @param memory octets for both caches together, with all that belongs to them; `undefined` for a usual amount
+ * @param success capacity of the cache for successes, in entries @param memory bytes for both caches together,
+ * overhead included; `undefined` for the default
  */
 export function cacheBounds(success: number, denial: number, memory: number | undefined): CacheBounds {
   if (memory === undefined) {
@@ -50,7 +50,7 @@ export function cacheBounds(success: number, denial: number, memory: number | un
   };
 }
 
-/** Tables for more entries than there is room for would leave no room for entries. */
+/** Reduces the capacities: tables for more entries would leave no room for the entries themselves. */
 function capacitiesWithin(success: number, denial: number, memory: number): readonly [number, number] {
   const capacities: [success: number, denial: number] = [success, denial];
   for (;;) {
@@ -63,14 +63,14 @@ function capacitiesWithin(success: number, denial: number, memory: number): read
   }
 }
 
-/** Octets of an entry for a short name and one address. */
+/** Bytes of an entry for a short name and one address. */
 const USUAL_ENTRY = 128;
 
 /**
- * How many octets the caches take at the most, `undefined` for a usual amount. One `memory` is not to have the system end the process: it counts up to half of what the
- * process may have. Where nobody says anything, that is a quarter, if the usual amount is more.
- * @param asked octets that the Corefile allows
- * @param limit octets that the process may have
+ * The bound for the caches in bytes, `undefined` for the default. The bound keeps the system from killing the
+ * process: `memory` counts up to half of the process's limit. Without `memory` the bound is a quarter of the limit,
+ * if the default is more. @param asked bytes that the Corefile allows @param limit memory limit of the process in
+ * bytes
  */
 export function memoryWithin(
   success: number,
@@ -85,14 +85,14 @@ export function memoryWithin(
   return Math.floor(limit / 4);
 }
 
-/** Octets for tables of that capacity, and one answer of 64 KiB in each of the two caches. */
+/** Bytes for tables of these capacities, and one answer of 64 KiB in each of the two caches. */
 export function smallestMemory(success: number, denial: number): number {
   return slabOctets({ capacity: success, regions: 1 }) + slabOctets({ capacity: denial, regions: 1 });
 }
 
 /**
- * Memory for answers that are larger than most. Usual ones take 96 to 512 octets; the bound is for who fills the cache with answers of
- * 64 KiB, and memory that nobody fills is not taken.
+ * Memory for answers that are larger than most. Typical answers take 96 to 512 bytes. The bound guards against a
+ * client that fills the cache with 64 KiB answers; unused memory is never committed.
  */
 function usualRegions(capacity: number): number {
   return Math.ceil(Math.min(capacity * OCTETS_PER_ENTRY, MOST_OCTETS) / REGION_OCTETS);

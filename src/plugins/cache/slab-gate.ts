@@ -1,13 +1,13 @@
-/** Who may change a slab, and what becomes of it when a change was not finished or when its memory is damaged. */
+/** Guards changes to a slab, and empties it after an unfinished change or when its memory is damaged. */
 import type { ReadGuard } from "../../lib/collections/slab/read-guard.ts";
 import { type SharedLock, Taken } from "../../lib/collections/slab/shared-lock.ts";
 
 export class SlabGate {
-  /** Whether other threads have the slab, too. One alone neither locks nor counts. */
+  /** Whether other threads use the slab, too. An unshared slab needs neither lock nor counters. */
   isShared = false;
-  /** Whether its memory was given back: nothing is stored any more. */
+  /** Whether the memory was released: nothing is stored any more. */
   isReleased = false;
-  /** Hears why the slab was emptied. */
+  /** Receives the reason why the slab was emptied. */
   onEmptied: (reason: Error) => void = () => undefined;
   readonly #guard: ReadGuard;
   readonly #lock: SharedLock;
@@ -20,7 +20,7 @@ export class SlabGate {
     this.#clear = clear;
   }
 
-  /** Begins a change. False where another thread writes and does not come to an end. */
+  /** Begins a change. Returns false if another thread holds the lock for too long. */
   enter(): boolean {
     if (!this.isShared) return !this.isReleased;
     const taken = this.#lock.take();
@@ -32,14 +32,14 @@ export class SlabGate {
     if (this.isShared) this.#lock.release();
   }
 
-  /** Before and after a change to what others may be reading. */
+  /** Call before and after a change to memory that other threads may be reading. */
   turn(region: number): void {
     if (this.isShared) this.#guard.turn(region);
   }
 
   /**
-   * Empties the slab. To be called between {@link enter} and {@link leave}, for whatever ended a change before its end: half of one is no state that
-   * another could begin from.
+   * Empties the slab. Call it between {@link enter} and {@link leave} after a change that failed midway: the next
+   * change could not start from half of one.
    */
   mend(error: unknown): void {
     this.#guard.reset();

@@ -1,6 +1,6 @@
 /**
- * The slab beside a plain `Map` that does the same. `PORTOLAN_SLAB_STEPS=5000000 node --test src/plugins/cache/slab-model.test.ts` is the long
- * form.
+ * Compares the slab with a plain `Map`. `PORTOLAN_SLAB_STEPS=5000000 node --test
+ * src/plugins/cache/slab-model.test.ts` is the long form.
  */
 import assert from "node:assert/strict";
 import { test } from "node:test";
@@ -15,7 +15,7 @@ const STEPS = Number(process.env.PORTOLAN_SLAB_STEPS ?? 6_000);
 /** Steps with one slab. */
 const ROUND = 3_000;
 
-/** xorshift32: the same steps in each run with the same seed, which a failure names. */
+/** xorshift32: the same seed gives the same steps, and failures print it. */
 class Dice {
   #state: number;
 
@@ -35,7 +35,7 @@ interface Known {
   readonly query: Query;
   readonly traits: number;
   readonly content: EntryContent;
-  /** Names that it rests on besides its question. */
+  /** Names that the answer depends on besides the question's. */
   readonly targets: readonly Name[];
 }
 
@@ -62,7 +62,7 @@ const DROPPED = [
 ].map((name) => Name.parse(name));
 const ADDRESSES = Array.from({ length: 40 }, (_, index) => `192.0.2.${index}`);
 
-test(`a slab does what a map does, over ${STEPS} steps`, () => {
+test(`a slab behaves like a map, over ${STEPS} steps`, () => {
   for (let seed = 1; seed * ROUND <= STEPS; seed++) play(seed);
 });
 

@@ -1,4 +1,4 @@
-/** How large a slab is, and how it is handed to other threads. */
+/** The size of a slab, and the message that shares it with other threads. */
 import {
   BlockMemory,
   LEAST_UNITS,
@@ -9,16 +9,16 @@ import { HashIndex } from "../../lib/collections/slab/hash-index.ts";
 import { roundUp } from "../../lib/collections/slab/shared-parts.ts";
 import { NameTree } from "./name-tree.ts";
 
-/** A slab as other threads may have it: a message to them. */
+/** A slab as a message to other threads. */
 export interface SharedSlab {
   readonly buffer: SharedArrayBuffer;
   readonly bounds: SlabBounds;
   readonly secret: number;
-  /** Milliseconds from the start of the time that all threads share to that of the clock by which entries are stamped. */
+  /** Milliseconds from the start of the clock that all threads share to the start of the clock that stamps entries. */
   readonly clockStart: number;
 }
 
-/** How large a slab may become. */
+/** Bounds for the size of a slab. */
 export interface SlabBounds {
   /** Entries. */
   readonly capacity: number;
@@ -29,12 +29,12 @@ export interface SlabBounds {
 /** Words of the part `control`, the lock's own included. */
 export const CONTROL_WORDS = 16;
 
-/** Marks that so many octets of entries have: one for each place in which no more than one entry begins. */
+/** Number of marks for `octets` bytes of entries: one for each place in which at most one entry begins. */
 export function marksFor(octets: number): number {
   return octets / (LEAST_UNITS * UNIT_OCTETS);
 }
 
-/** Octets that a slab takes at the most, all that belongs to it included. */
+/** Upper bound for the bytes of a slab, all parts included. */
 export function slabOctets({ capacity, regions }: SlabBounds): number {
   return (
     roundUp(4 * CONTROL_WORDS) +

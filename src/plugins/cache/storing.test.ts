@@ -22,7 +22,7 @@ interface Case {
   readonly reply: ReplyContent;
   /** TTL that the first reply shows on all records. */
   readonly ttl: number;
-  /** Which cache has it afterwards. */
+  /** The cache that holds the reply afterwards. */
   readonly kept: "success" | "denial" | "no";
 }
 
@@ -78,7 +78,7 @@ const CASES: readonly Case[] = [
     kept: "denial",
   },
   {
-    title: "NXDOMAIN for half an hour at the most",
+    title: "NXDOMAIN for at most half an hour",
     reply: { rcode: Rcode.NXDOMAIN, authority: records(SOA.replace(" 300 ", " 7200 ")) },
     ttl: 1800,
     kept: "denial",
@@ -286,7 +286,7 @@ for (const [count, isCompressed] of [
   [10, false],
   [20, true],
 ] as const) {
-  test(`${isCompressed ? "compresses" : "leaves as they are"} ${count} addresses of an upstream that compresses no name`, async () => {
+  test(`${isCompressed ? "compresses" : "leaves unchanged"} ${count} addresses of an upstream that compresses no name`, async () => {
     const name = Name.parse("www.example.org.");
     const answer = Array.from({ length: count }, (_, n) => A.replace(/1$/, String(n)));
     const bytes = encodeMessage(
@@ -306,7 +306,7 @@ for (const [count, isCompressed] of [
     const { encoded } = EncodedSections.scan(bytes, bytes.length);
     const upstream = new Upstream({ encoded });
     const running = PluginTest.of(cache, "cache");
-    // As a client that takes long replies gets it first, and others may ask later.
+    // A client that accepts long replies asks first, and others later.
     for (const edns of [{ udpSize: 4096 }, undefined]) {
       const asked = { name: String(name), next: upstream.next, ...(edns !== undefined && { edns }) };
       const given = await running.ask(asked);
@@ -317,7 +317,7 @@ for (const [count, isCompressed] of [
   });
 }
 
-test("a reply to another question is passed on, not kept, and counted", async () => {
+test("a reply to another question is passed on and counted, but not cached", async () => {
   const running = PluginTest.of(cache, "cache");
   const other = makeTestQuery({ name: "mail.example.org." });
   const next: Next = () => other.reply({ answer: records("mail.example.org. 300 IN A 192.0.2.1") });
@@ -328,7 +328,7 @@ test("a reply to another question is passed on, not kept, and counted", async ()
   }
 });
 
-test("a reply with a signature that cannot be decoded is passed on but not kept", async () => {
+test("a reply with a signature that cannot be decoded is passed on but not cached", async () => {
   const asked: Query[] = [];
   const next: Next = (query) => {
     asked.push(query);
@@ -347,7 +347,7 @@ test("a reply with a signature that cannot be decoded is passed on but not kept"
   }
 });
 
-test("a reply that cannot be encoded is a failure for all who asked for it", async () => {
+test("a reply that cannot be encoded is a failure for all its clients", async () => {
   const running = PluginTest.of(cache, "cache {\n serve_stale 1h\n}");
   const [record] = records(A);
   assert.ok(record !== undefined);
@@ -369,7 +369,7 @@ test("a reply that cannot be encoded is a failure for all who asked for it", asy
   );
 });
 
-/** The rest of the chain: gives one reply to every query, and remembers what it was asked. */
+/** The rest of the chain: returns the same reply to every query, and records the queries. */
 class Upstream {
   readonly asked: Query[] = [];
   readonly next: Next;

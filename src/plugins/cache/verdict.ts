@@ -1,4 +1,4 @@
-/** What the cache makes of a reply that came from the rest of the chain (docs/spec/coredns-behaviour.md#kinds-of-replies). */
+/** Classifies a reply of the rest of the chain (docs/spec/coredns-behaviour.md#kinds-of-replies). */
 import { Rcode } from "../../dns/numbers.ts";
 import { RecordType } from "../../dns/type-names.ts";
 import { WireError } from "../../dns/wire-reader.ts";
@@ -14,26 +14,28 @@ import { reachesType } from "./cname-chain.ts";
 import type { CacheSettings, TtlLimits } from "./settings.ts";
 
 export interface Verdict {
-  /** Kinds of replies (docs/spec/coredns-behaviour.md#kinds-of-replies), but NODATA for a chain of CNAMEs that ends without the type asked for. */
+  /**
+   * The kind of the reply (docs/spec/coredns-behaviour.md#kinds-of-replies), except that it is NODATA for a chain of
+   * CNAMEs that ends without the type asked for.
+   */
   readonly type: ResponseType;
-  /** Seconds for all records of the reply, and how long it may be kept. */
+  /** The TTL in seconds for all records of the reply, and for the entry. */
   readonly ttl: number;
-  /** May be kept, were its question the one that was asked. */
+  /** Whether the reply may be cached, if it is for the question that was sent. */
   readonly storable: boolean;
   /** Which of the two caches it belongs to. */
   readonly denial: boolean;
-  /** The reply is for the question that was asked. */
+  /** Whether the reply is for the question that was sent. */
   readonly sameQuestion: boolean;
   /** NOERROR with records of the type asked for. */
   readonly answers: boolean;
-  /** Good enough to take the place of a stale answer. */
+  /** Whether the reply may replace a stale answer. */
   readonly sound: boolean;
 }
 
 /**
- * Judges a reply.
- * @param asked what went to the rest of the chain
- * @param wallTime milliseconds since 1970, to judge signatures by
+ * Judges a reply. @param asked the query that went to the rest of the chain @param wallTime milliseconds since 1970,
+ * to check the validity of signatures
  */
 export function judge(reply: Reply, asked: Query, settings: CacheSettings, wallTime: number): Verdict {
   const { sections } = reply;
@@ -69,7 +71,7 @@ function typeOf(reply: Reply, wallTime: number): ResponseType {
   try {
     return responseType(reply, wallTime);
   } catch (error) {
-    // A signature that does not decode: the reply is passed on as it is, but not kept.
+    // A signature that does not decode: the reply is passed on unchanged, but not cached.
     if (error instanceof WireError) return "OTHERERROR";
     throw error;
   }

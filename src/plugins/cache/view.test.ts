@@ -43,7 +43,7 @@ for (const [title, below, type, left] of [
   ["a type below a name", true, RecordType.A, ["a.example. 28", "b.example. 1"]],
   ["all at and below a name", true, undefined, ["b.example. 1"]],
 ] as const) {
-  test(`forgets ${title}, and nothing else`, async () => {
+  test(`drops ${title}, and nothing else`, async () => {
     const { view } = await filled();
     assert.equal(await view.forget(Name.parse("a.example."), below, type), 4 - left.length);
     const shown = view.look(Name.parse("example."), 10).map(({ name, type }) => `${name} ${type}`);
@@ -57,7 +57,7 @@ for (const [title, type, forgotten, left] of [
   ["of one type", RecordType.AAAA, MANY, MANY + 4],
   ["of any type", undefined, 2 * MANY, 4],
 ] as const) {
-  test(`forgets all of many answers ${title} below a name, and says how many there were`, async () => {
+  test(`drops all of many answers ${title} below a name, and returns their number`, async () => {
     const { running, view } = await filled();
     for (let number = 0; number < MANY; number++)
       for (const [type, value] of [
@@ -78,7 +78,7 @@ for (const [title, type, forgotten, left] of [
   });
 }
 
-test("a cache that stops while it forgets says what it has forgotten", async () => {
+test("a cache stopped during a removal returns the number removed so far", async () => {
   const { running, view } = await filled();
   for (let number = 0; number < MANY; number++) {
     const name = `n${number}.many.example.`;

@@ -8,10 +8,10 @@ import type { EntrySlab } from "./entry-slab.ts";
 import type { CacheHandler } from "./handler.ts";
 import type { EntryFacts } from "./kept-entries.ts";
 
-/** Milliseconds of a turn of the event loop that go into forgetting answers of one type. */
+/** Milliseconds of a turn of the event loop that are spent dropping answers of one type. */
 const FORGET_IN_TURN = 1;
 
-/** Those of one type, or of one name. @returns how many there were */
+/** Drops the entries of one type, or of one name. @returns how many were dropped */
 async function forgetIn(
   slab: EntrySlab,
   name: Name,
@@ -23,10 +23,10 @@ async function forgetIn(
     (type === undefined || entry.type === type) &&
     (below ? entry.name.isAtOrBelow(name) : entry.name.equals(name));
   let dropped = 0;
-  // Of what a slab looks at for a name, its own entries come first, and all of them are there.
+  // The entries of the name itself come first, and all of them are in the first portion.
   for (let region = 0; region < (below ? slab.regions : Math.min(1, slab.regions)); ) {
     const count = slab.dropWhere(below ? region : name, isMeant);
-    // Another thread writes: once more, later.
+    // Another thread is writing: try again later.
     if (count < 0) {
       await nextTurn();
       continue;

@@ -3,7 +3,7 @@ import { test } from "node:test";
 import { ConfigRefused, FakeClock, PluginTest, type QuestionOptions } from "../../plugin/testing.ts";
 import cancel from "./index.ts";
 
-/** The deadline that the plugin behind sees. */
+/** The deadline that the next plugin sees. */
 function deadlineBehind(text: string, question: Partial<QuestionOptions> = {}): number | undefined {
   let seen: number | undefined;
   const running = PluginTest.of(cancel, text, { clock: new FakeClock({ now: 1_000 }) });
@@ -29,7 +29,7 @@ for (const [text, expected] of [
   });
 }
 
-test("leaves an earlier deadline alone, and gives its own to derived queries", () => {
+test("keeps an earlier deadline, and sets its own on derived queries", () => {
   const running = PluginTest.of(cancel, "cancel 2s");
   const query = running.query({ name: "example.org." });
   query.deadline = 700;
@@ -41,7 +41,7 @@ test("leaves an earlier deadline alone, and gives its own to derived queries", (
   assert.equal(seen, 700);
 });
 
-test("warns of a second line", () => {
+test("warns about a second line", () => {
   assert.match(
     PluginTest.of(cancel, "cancel 1h\ncancel 1s").warnings.join("\n"),
     /2:1: warning: 'cancel' is repeated on line 3: only the last counts/,

@@ -1,10 +1,6 @@
 import type { Handler } from "../../plugin/index.ts";
 
-/**
- * Sets the deadline of each query, counted from its arrival; an earlier one stays.
- *
- * @param timeout milliseconds
- */
+/** Sets the deadline of each query, counted from its arrival; an earlier deadline stays. @param timeout milliseconds */
 export function withDeadline(timeout: number): Handler {
   return (query, next) => {
     query.deadline = Math.min(query.deadline, query.receivedAt + timeout);

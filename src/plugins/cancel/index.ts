@@ -1,4 +1,4 @@
-/** `cancel`: how long a query may take. */
+/** `cancel`: limits the time of a query. */
 import { parseGoDuration } from "../../lib/time/duration.ts";
 import { definePlugin, directive, duration, optional } from "../../plugin/index.ts";
 import { withDeadline } from "./handler.ts";

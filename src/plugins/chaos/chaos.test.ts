@@ -27,7 +27,7 @@ for (const [text, name, expected] of [
   });
 }
 
-test("authors come in random order, each once", async () => {
+test("authors are in random order, without duplicates", async () => {
   const numbers = [0.99, 0, 0.5, 0.4, 0.7, 0];
   const random = { fraction: () => numbers.shift() ?? 0, unpredictable: () => 0 };
   const running = PluginTest.of(chaos, "chaos v1 Ada Bob Ada Cleo", { site: { random } });
@@ -42,7 +42,7 @@ for (const [text, name] of [
   [`chaos ${"v".repeat(300)} Ada`, "version.bind."],
   [`chaos v1 ${"a".repeat(300)}`, "authors.bind."],
 ] as const) {
-  test(`cuts a text of ${name} to one string of TXT`, async () => {
+  test(`truncates a text of ${name} to one string of TXT`, async () => {
     const answer = await PluginTest.of(chaos, text).ask({ name, ...CH });
     assert.equal(answer.answer[0]?.split('"')[1]?.length, 255);
     assert.ok(answer.reply.encoded.answerCount === 1);
@@ -64,7 +64,7 @@ for (const question of [
   });
 }
 
-test("a machine without name is localhost", async () => {
+test("a machine without a name is localhost", async () => {
   const machine = {
     hostname: "",
     interfaceAddresses: () => [],
@@ -84,7 +84,7 @@ test("opens all classes for its listener", () => {
   assert.equal(chaos.allClasses, true);
 });
 
-test("warns of a second line", () => {
+test("warns about a second line", () => {
   assert.match(
     PluginTest.of(chaos, "chaos v1\nchaos v2").warnings.join("\n"),
     /2:1: warning: 'chaos' appears 2 times: only the first counts/,

@@ -1,4 +1,4 @@
-/** `chaos`: what this server is, in records of class CH. */
+/** `chaos`: data about this server in records of class CH. */
 import { definePlugin, directive, merged, optional, rest, text } from "../../plugin/index.ts";
 import { ChaosFacts } from "./server-facts.ts";
 

@@ -4,13 +4,13 @@ import type { Handler, Query, Random } from "../../plugin/index.ts";
 export interface FactTexts {
   readonly version: string;
   readonly hostname: string;
-  /** What stands twice is said once. */
+  /** Without duplicates. */
   readonly authors: readonly string[];
 }
 
 const AUTHORS = Name.parse("authors.bind.");
 
-/** Answers TXT queries of class CH (RFC 4892) with texts, each cut to the 255 octets that one string of TXT holds. */
+/** Answers TXT queries of class CH (RFC 4892) with texts, each truncated to 255 octets, the limit of a TXT string. */
 export class ChaosFacts {
   readonly #facts: readonly (readonly [Name, Uint8Array])[];
   readonly #authors: readonly Uint8Array[];
@@ -30,7 +30,7 @@ export class ChaosFacts {
   readonly handle: Handler = (query, next) => {
     const texts = this.#textsFor(query);
     if (texts === undefined) return next(query);
-    query.trace?.note("a question about the server itself, of class CH");
+    query.trace?.note("a query of class CH about the server itself");
     return query.reply({
       answer: texts.map((text) => TXT.create(query.name, 0, { strings: [text] }, RecordClass.CH)),
     });
@@ -47,7 +47,7 @@ function characterString(text: string): Uint8Array {
   return Buffer.from(text).subarray(0, 255);
 }
 
-/** A copy in random order (Fisher and Yates). */
+/** A shuffled copy (Fisher-Yates). */
 function shuffled<T>(items: readonly T[], random: Random): T[] {
   const rest = [...items];
   const result: T[] = [];

@@ -1,4 +1,4 @@
-/** Google's Cloud DNS API, as far as lists of records go, and how to sign in to it. */
+/** A client for lists of records in Google's Cloud DNS API, including sign-in. */
 import type { GoogleAuth } from "google-auth-library";
 import { readTextFile } from "../../lib/files/bounded-file.ts";
 import { fileFault } from "../../lib/files/file-fault.ts";
@@ -12,22 +12,22 @@ import { PageCircle } from "../../zones/backends/page-circle.ts";
 
 export interface CloudDnsApiOptions {
   readonly site: Site;
-  /** In place of Google's own. */
+  /** Replaces Google's own endpoint. */
   readonly endpoint: string | undefined;
-  /** Of the first zone: the library need not find out. */
+  /** The project of the first zone, so that the library need not look it up. */
   readonly project: string;
-  /** A file of credentials; without it those of the environment. */
+  /** A credentials file; without it the environment's are used. */
   readonly file: string | undefined;
 }
 
 const ENDPOINT = "https://dns.googleapis.com";
 const SCOPE = "https://www.googleapis.com/auth/ndev.clouddns.readonly";
-/** What a file may hold. */
+/** Accepted types of credentials. */
 const TYPES = ["service_account", "authorized_user", "impersonated_service_account", "external_account"];
 const KIND = "dns#resourceRecordSetsListResponse";
 /** Milliseconds. */
 const SIGN_IN_TIME = 30_000;
-/** More pages than a zone of 10 million record sets would have. */
+/** More pages than a zone of 10 million record sets has. */
 const MAX_PAGES = 100_000;
 
 export class CloudDnsApi {
@@ -42,7 +42,7 @@ export class CloudDnsApi {
     this.#client = new JsonClient({ clock, random, environment: machine.environment });
   }
 
-  /** @throws SetupError where the file is no good */
+  /** @throws SetupError for an unusable file */
   async examine(): Promise<void> {
     const { file } = this.#options;
     if (file !== undefined) await checkCredentials(file);
@@ -74,7 +74,7 @@ export class CloudDnsApi {
     const circle = new PageCircle();
     for (let page = 0; page < MAX_PAGES; page++) {
       const body = record(await this.#get(url, signal));
-      // An empty list is left out, and its kind is not.
+      // The API omits an empty list, but not the kind.
       if (!Array.isArray(body.rrsets) && body.kind !== KIND)
         throw new ZoneSourceError(
           `GET ${url.origin}${url.pathname}: the answer is not a list of record sets`,
@@ -82,13 +82,13 @@ export class CloudDnsApi {
       yield* list(body.rrsets);
       const next = string(body.nextPageToken);
       if (next === "") return;
-      if (circle.closes(next)) throw new ZoneSourceError(`the record sets of ${zone} go in a circle`);
+      if (circle.closes(next)) throw new ZoneSourceError(`the record sets of ${zone} loop`);
       url.searchParams.set("pageToken", next);
     }
     throw new ZoneSourceError(`the record sets of ${zone} have no end`);
   }
 
-  /** With a token that the API takes: one that it refuses is asked for anew once, however long it was to last. */
+  /** Sends a request with a token. If the API rejects the token, requests a new one, once, whatever its lifetime. */
   async #get(url: URL, signal: AbortSignal): Promise<unknown> {
     for (let isRenewed = false; ; isRenewed = true) {
       const headers = await this.#headers(url, signal);
@@ -108,7 +108,7 @@ export class CloudDnsApi {
       const headers = await within(deadline, async () => this.#auth?.getRequestHeaders(url.href));
       return Object.fromEntries(headers ?? []);
     } catch (error) {
-      // The library keeps the key that it has read once, and the file may hold another one by now.
+      // The library caches the key of the file, which may have been replaced.
       this.#auth = this.#makeAuth?.();
       if (error instanceof ZoneSourceError) throw error;
       throw new ZoneSourceError(`sign-in: ${reasonOf(error)}`, { isTransient: true });
@@ -133,5 +133,5 @@ async function checkCredentials(file: string): Promise<void> {
     refuse("it is not JSON");
   }
   if (!TYPES.includes(string(type)))
-    refuse(`its type is ${JSON.stringify(type)}, and none of ${TYPES.join(", ")}`);
+    refuse(`its type is ${JSON.stringify(type)}, not one of ${TYPES.join(", ")}`);
 }

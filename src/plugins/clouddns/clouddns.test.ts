@@ -75,7 +75,7 @@ async function serve(options?: string) {
   return test;
 }
 
-/** Lets time pass until it is so. */
+/** Advances time until the condition holds. */
 async function soon(test: PluginTest<unknown>, isSo: () => boolean | Promise<boolean>): Promise<void> {
   for (;;) {
     if (await isSo()) return;
@@ -84,7 +84,7 @@ async function soon(test: PluginTest<unknown>, isSo: () => boolean | Promise<boo
   }
 }
 
-test("answers with records of every type, paged, and passes over what is malformed", async () => {
+test("answers with records of every type, paged, and skips malformed records", async () => {
   const test = await serve();
   for (const [name, type, answer] of [
     ["www.example.org.", "A", ["www.example.org. 300 IN A 192.0.2.1", "www.example.org. 300 IN A 192.0.2.2"]],
@@ -107,7 +107,7 @@ test("answers with records of every type, paged, and passes over what is malform
   );
 });
 
-test("takes over changes, keeps what it knows through faults, and says once what is wrong", async () => {
+test("applies changes, keeps its zone through faults, and logs a fault once", async () => {
   const test = await serve();
   server.tokens = new Set();
   const complaints = () =>
@@ -123,7 +123,7 @@ test("takes over changes, keeps what it knows through faults, and says once what
   await soon(test, async () => (await test.ask({ name: "www.example.org." })).rcode === Rcode.NXDOMAIN);
 });
 
-test("signs in with a file of the Corefile, one of the environment, and the metadata server", async () => {
+test("signs in with a file from the Corefile, one from the environment, and the metadata server", async () => {
   await serve();
   assert.equal(server.users.at(-1), FEDERATED_TOKEN);
   process.env.GOOGLE_APPLICATION_CREDENTIALS = join(folder, "key.json");
@@ -152,7 +152,7 @@ test("signs in with the key of a service account", async () => {
   }
 });
 
-test("takes over credentials that are written into the file meanwhile", async () => {
+test("uses credentials that were written to the file since", async () => {
   const test = await serve();
   server.tokens = new Set(["second"]);
   writeFileSync(join(folder, "jwt"), "revoked");
@@ -180,7 +180,7 @@ for (const [option, interval] of [
   });
 }
 
-test("signs in anew when a token is refused that was to last longer", async () => {
+test("signs in again when a valid token is rejected", async () => {
   const test = await serve();
   server.federatedToken = "second";
   server.tokens = new Set(["second"]);
@@ -208,7 +208,7 @@ for (const [title, prepare, message] of [
   [
     "a file of another type",
     () => writeFileSync(join(folder, "key.json"), '{"type":"x"}'),
-    /^invalid credentials file ".*key\.json": its type is "x", and none of service_account/,
+    /^invalid credentials file ".*key\.json": its type is "x", not one of service_account/,
   ],
   [
     "a file that is no JSON",

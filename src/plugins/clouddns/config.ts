@@ -25,7 +25,7 @@ const managedZone: Value<ManagedZoneWord> = {
   parse(word) {
     const parts = word.split(":");
     const [name = "", ...behind] = parts;
-    // Projects of a domain are called `example.com:project`.
+    // Projects of a domain have names such as `example.com:project`.
     const zone = behind.pop() ?? "";
     const project = behind.join(":");
     const apex = Name.tryParse(name);

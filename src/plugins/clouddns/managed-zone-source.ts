@@ -27,7 +27,7 @@ export class ManagedZoneSource implements ZoneSource {
     for await (const set of api.recordSets(project, zone, signal)) {
       const { name, type, ttl, rrdatas } = record(set);
       const seconds = typeof ttl === "number" ? ttl : Number.NaN;
-      // Sets with a routing policy have their values there, and what is chosen is known to Cloud DNS alone.
+      // Sets with a routing policy have their values in the policy, and only Cloud DNS can select among them.
       for (const data of list(rrdatas)) listing.addText(string(name), seconds, string(type), string(data));
     }
   }

@@ -24,24 +24,24 @@ export interface ConsoleSettings {
   readonly fleet: readonly string[];
 }
 
-/** What the blocks of one configuration have in common. */
+/** State that the blocks of one configuration share. */
 interface SharedState {
-  /** The one that serves, once a block has asked for it. */
+  /** The instance that serves, once a block has configured it. */
   leader: ConsolePlugin | undefined;
 }
 
-/** From the leader to the followers. */
+/** A message from the leader to the followers. */
 interface LevelMessage {
   readonly level: SettableLevel;
 }
 
-/** Milliseconds after the start, when there is more time for it, that the page is made ready. */
+/** Milliseconds after the start until the page is prepared, when there is more time for it. */
 const PREPARE_AFTER = 3_000;
 
-/** A shorter one could be guessed. */
+/** A shorter token could be guessed. */
 const SHORTEST_TOKEN = 16;
 
-/** There is one for the whole server: every block that has the directive means the same. */
+/** There is one for the whole server: all blocks with the directive share it. */
 export class ConsolePlugin implements PluginInstance {
   readonly #settings: ConsoleSettings;
   readonly #site: Site;
@@ -49,7 +49,7 @@ export class ConsolePlugin implements PluginInstance {
   readonly #console: Console;
   #token: string | undefined;
   #access: Access | undefined;
-  /** Who knows who is signed in. */
+  /** The sessions of the previous configuration. */
   #accessBefore: Access | undefined;
   #stopWriting: (() => void) | undefined;
   readonly #page = new PageFiles();
@@ -64,11 +64,11 @@ export class ConsolePlugin implements PluginInstance {
     const first = this.#shared.leader.#settings.address;
     if (first !== settings.address) {
       throw new SetupError(
-        `there is one 'console' for the whole server, and it is at ${first} already: write the same address, not ${settings.address}`,
+        `there is one 'console' for the whole server, which is already at ${first}: write the same address, not ${settings.address}`,
       );
     }
     if (!this.#serves) return;
-    // What other threads answer, they write to memory that this one reads.
+    // Other threads record their answers in memory that this thread reads.
     site.feed.provide(() => [this.#console.addThread()]);
     site.feed.receive((message) => {
       if (message instanceof SharedArrayBuffer) this.#stopWriting = site.queries.writeTo(message);

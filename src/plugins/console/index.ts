@@ -1,4 +1,4 @@
-/** `console`: a web page and its API that show what the server does. */
+/** `console`: a web page and an API that show what the server does. */
 import { isLoopbackHost } from "../../console/http/loopback.ts";
 import {
   definePlugin,
@@ -14,7 +14,7 @@ import {
 } from "../../plugin/index.ts";
 import { ConsolePlugin } from "./console-plugin.ts";
 
-/** `HOST:PORT` of consoles elsewhere. */
+/** `HOST:PORT` of another replica's console. */
 const replica: Value<string> = {
   expected: "a host with a port, such as dns-consoles.kube-system.svc.cluster.local:8184",
   parse: (word) => {

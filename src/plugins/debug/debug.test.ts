@@ -3,7 +3,7 @@ import { test } from "node:test";
 import { ConfigRefused, PluginTest } from "../../plugin/testing.ts";
 import debug from "./index.ts";
 
-test("sets the block to debug, however often it stands", () => {
+test("sets the block to debug, even if repeated", () => {
   assert.equal(PluginTest.of(debug, "debug").settings.debug, true);
   assert.equal(PluginTest.of(debug, "debug\ndebug").settings.debug, true);
 });

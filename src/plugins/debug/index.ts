@@ -1,4 +1,4 @@
-/** `debug`: more to read in the process log. */
+/** `debug`: more detail in the process log. */
 import { definePlugin, directive } from "../../plugin/index.ts";
 
 export default definePlugin({

@@ -63,7 +63,7 @@ interface Asked {
   readonly flags?: number;
 }
 
-/** Asks a chain of `dns64` and the zone above, as a listener would; `late` has everything come by a promise. */
+/** Queries a chain of `dns64` and the zone above as a listener does; with `late` all outcomes are promises. */
 async function ask(text: string, asked: Asked, late = false): Promise<Answer | "failed"> {
   const running = PluginTest.of(dns64, text);
   const last: Next = late ? async (query) => answerFrom(query) : answerFrom;
@@ -166,7 +166,7 @@ for (const late of [false, true]) {
     }
 
     for (const name of ["fail4.test.", "gone4.test.", "broken4.test."]) {
-      test(`${name}: no answer about IPv4 addresses is no answer`, async () => {
+      test(`${name}: a failed lookup of IPv4 addresses is a failure`, async () => {
         assert.equal(await ask("dns64", { name }, late), "failed");
       });
     }
@@ -182,14 +182,14 @@ test("authority and truncation are those of the IPv4 answer, AA and RA are clear
   assert.ok(cut !== "failed" && cut.reply.truncated);
 });
 
-test("a denial of the name is passed on as it is", async () => {
+test("a denial of the name is passed on unchanged", async () => {
   const answer = await ask("dns64", { name: "nx6.test." });
   assert.ok(answer !== "failed");
   assert.equal(answer.rcode, Rcode.NXDOMAIN);
   assert.deepEqual(answer.authority, [SOA]);
 });
 
-/** RFC 6052 section 2.4, and lengths that CoreDNS knows beside those of section 2.2. */
+/** RFC 6052 section 2.4, and lengths that CoreDNS accepts besides those of section 2.2. */
 for (const [prefix, address] of [
   ["2001:db8::/32", "2001:db8:c000:221::"],
   ["2001:db8:100::/40", "2001:db8:1c0:2:21::"],
@@ -209,7 +209,7 @@ for (const [prefix, address] of [
   });
 }
 
-test("what was put into a prefix comes out again, whatever its length", () => {
+test("an embedded address is extracted again, for each prefix length", () => {
   const length = fc.integer({ min: 4, max: 12 }).map((octets) => octets * 8);
   fc.assert(
     fc.property(length, fc.ipV4(), (bits, address) => {

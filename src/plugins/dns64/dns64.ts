@@ -24,15 +24,18 @@ import type { Nat64Prefix } from "./nat64-prefix.ts";
 
 export interface Dns64Settings {
   readonly prefix: Nat64Prefix;
-  /** Also for names that have IPv6 addresses. */
+  /** Whether to translate names that have IPv6 addresses, too. */
   readonly translateAll: boolean;
-  /** Also for clients that ask over IPv4. */
+  /** Whether to translate for clients over IPv4, too. */
   readonly allowIpv4: boolean;
-  /** Names of addresses within the prefix lead to those of the IPv4 addresses. */
+  /** Whether names of addresses within the prefix are aliases of those of the IPv4 addresses. */
   readonly translatePtr: boolean;
 }
 
-/** Seconds that an address may be kept where no SOA record tells (RFC 6147 section 5.1.7), and an alias of {@link Dns64Settings.translatePtr}. */
+/**
+ * TTL in seconds of an address without an SOA record (RFC 6147 section 5.1.7), and of an alias for {@link
+ * Dns64Settings.translatePtr}.
+ */
 const LONGEST_TTL = 600;
 
 export class Dns64 implements PluginInstance {
@@ -43,7 +46,7 @@ export class Dns64 implements PluginInstance {
     this.#settings = settings;
     this.#translated = metrics.counter({
       name: "coredns_dns64_requests_translated_total",
-      help: "Queries answered with IPv6 addresses made out of IPv4 addresses.",
+      help: "Queries answered with IPv6 addresses derived from IPv4 addresses.",
       labels: ["server"],
     });
   }
@@ -66,12 +69,12 @@ export class Dns64 implements PluginInstance {
 
   #reasonToPass(query: Query): string | undefined {
     if (query.client.family === 4 && !this.#settings.allowIpv4) return "the client asks over IPv4";
-    // RFC 6147 section 5.5: what it validates itself must be what was signed.
+    // RFC 6147 section 5.5: a client that validates needs the signed records.
     if (query.dnssecOk && query.checkingDisabled) return "the client validates signatures itself (DO and CD)";
     return undefined;
   }
 
-  /** @param outcome what was said of the IPv6 addresses of the name */
+  /** @param outcome the outcome for AAAA records of the name */
   #after(query: Query, outcome: Outcome): Outcome | Promise<Outcome> {
     if (outcome.kind !== "reply" || outcome.rcode === Rcode.NXDOMAIN) return outcome;
     if (!this.#settings.translateAll && answersWith(outcome, RecordType.AAAA)) {
@@ -85,11 +88,11 @@ export class Dns64 implements PluginInstance {
       : this.#translate(query, ipv4, ttl);
   }
 
-  /** @param outcome what was said of the IPv4 addresses of the name */
+  /** @param outcome the outcome for A records of the name */
   #translate(query: Query, outcome: Outcome, longest: number): Outcome {
     if (outcome.kind === "failed") return query.fail(Rcode.SERVFAIL, outcome.error);
     if (outcome.kind !== "reply" || outcome.rcode === Rcode.SERVFAIL) {
-      return query.fail(Rcode.SERVFAIL, new Error("internal lookup failed: no answer about IPv4 addresses"));
+      return query.fail(Rcode.SERVFAIL, new Error("internal lookup failed: no answer for A records"));
     }
     const { prefix } = this.#settings;
     let count = 0;
@@ -107,7 +110,7 @@ export class Dns64 implements PluginInstance {
     query.trace?.note(
       count === 0
         ? "the name has no IPv4 addresses either"
-        : `the name has ${count} IPv4 ${count === 1 ? "address" : "addresses"}: shown within ${prefix}`,
+        : `the name has ${count} IPv4 ${count === 1 ? "address" : "addresses"}: embedded in ${prefix}`,
       { count, prefix: `${prefix}` },
     );
     if (query.trace?.leavesNoMark !== true) this.#translated.slot(query.listener.label).increment();
@@ -115,13 +118,13 @@ export class Dns64 implements PluginInstance {
     return query.reply({ truncated, answer, authority, additional, ...(edns !== undefined && { edns }) });
   }
 
-  /** An alias to the name of the IPv4 address (RFC 6147 section 5.3.1), `undefined` for a name that does not stand for one. */
+  /** An alias to the name of the IPv4 address (RFC 6147 section 5.3.1), `undefined` for other names. */
   #reverse(query: Query): Outcome | Promise<Outcome> | undefined {
     const address = addressOfReverseName(query.name);
     const ipv4 = address === undefined ? undefined : this.#settings.prefix.extract(address);
     if (ipv4 === undefined) return undefined;
     const target = reverseNameOfIpv4(ipv4);
-    query.trace?.note(`${address} stands for ${ipv4.join(".")}`, { target: `${target}` });
+    query.trace?.note(`${address} embeds ${ipv4.join(".")}`, { target: `${target}` });
     if (query.trace?.leavesNoMark !== true) this.#translated.slot(query.listener.label).increment();
     return followAlias(query, [CNAME.create(query.name, LONGEST_TTL, { target })], target);
   }
@@ -132,7 +135,7 @@ function answersWith({ sections: encoded }: Reply, type: number): boolean {
   return false;
 }
 
-/** How long the lack of IPv6 addresses may be remembered, by the first SOA record of a denial; seconds. */
+/** How long the absence of IPv6 addresses may be cached, from the first SOA record of a denial; seconds. */
 function ttlOfSoa(reply: Reply): number {
   const { sections: encoded } = reply;
   const end = encoded.answerCount + encoded.authorityCount;
@@ -143,7 +146,7 @@ function ttlOfSoa(reply: Reply): number {
   return LONGEST_TTL;
 }
 
-/** Signatures of records that are not shown any more prove nothing. */
+/** Signatures of records that were removed are useless. */
 function isSignatureOfIpv4(record: ResourceRecord): boolean {
   return RRSIG.is(record) && record.data.typeCovered === RecordType.A;
 }

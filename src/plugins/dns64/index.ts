@@ -1,4 +1,4 @@
-/** `dns64`: IPv6 addresses for names that have IPv4 addresses alone. */
+/** `dns64`: IPv6 addresses for names that have only IPv4 addresses. */
 import {
   definePlugin,
   directive,

@@ -1,8 +1,8 @@
-/** IPv4 addresses within IPv6 addresses (RFC 6052 section 2). */
+/** IPv4 addresses embedded in IPv6 addresses (RFC 6052 section 2). */
 import { formatIpv6, parseIpv4, parseIpv6 } from "../../lib/net/ip-address.ts";
 import { parseIpPrefix } from "../../lib/net/prefix-set.ts";
 
-/** Bits 64 to 71 are left out: the octets of the IPv4 address go around them. */
+/** Bits 64 to 71 are skipped: the octets of the IPv4 address go around them. */
 const RESERVED = 8;
 
 export class Nat64Prefix {
@@ -15,7 +15,7 @@ export class Nat64Prefix {
     this.#length = length;
   }
 
-  /** @returns why the text is no such prefix */
+  /** @returns why the text is not a valid prefix */
   static parse(text: string): Nat64Prefix | string {
     const prefix = parseIpPrefix(text);
     if (prefix === undefined || !text.includes("/")) return `invalid CIDR address: ${text}`;
@@ -26,14 +26,14 @@ export class Nat64Prefix {
     return new Nat64Prefix(octets, length / 8);
   }
 
-  /** @throws RangeError for a text that is no such prefix */
+  /** @throws RangeError for an invalid prefix */
   static of(text: string): Nat64Prefix {
     const prefix = Nat64Prefix.parse(text);
     if (typeof prefix === "string") throw new RangeError(prefix);
     return prefix;
   }
 
-  /** @param address IPv4, text */
+  /** @param address IPv4 address as text */
   embed(address: string): string | undefined {
     const ipv4 = parseIpv4(address);
     if (ipv4 === undefined) return undefined;
@@ -42,7 +42,7 @@ export class Nat64Prefix {
     return formatIpv6(octets);
   }
 
-  /** The four octets of the IPv4 address within an IPv6 address, `undefined` for one that was not made with this prefix. */
+  /** The four octets of the embedded IPv4 address, `undefined` for an IPv6 address outside the prefix. */
   extract(address: string): Uint8Array | undefined {
     const octets = parseIpv6(address);
     if (octets === undefined) return undefined;
@@ -54,7 +54,7 @@ export class Nat64Prefix {
     return `${formatIpv6(this.#octets)}/${this.#length * 8}`;
   }
 
-  /** Where an octet of the IPv4 address stands. */
+  /** The index of an octet of the IPv4 address. */
   #place(index: number): number {
     const at = this.#length + index;
     return this.#length <= RESERVED && at >= RESERVED ? at + 1 : at;

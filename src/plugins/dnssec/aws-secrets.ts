@@ -1,4 +1,7 @@
-/** Keys out of AWS Secrets Manager: JSON with the texts of both key files. The client is a package of its own, loaded when it is used. */
+/**
+ * Keys from AWS Secrets Manager: JSON with the texts of both key files. The client is a separate package, loaded on
+ * use.
+ */
 
 import { type KeyPair, KeyPairError, readKeyPair } from "../../dns/index.ts";
 import { messageOf } from "../../lib/text/message-of.ts";
@@ -6,7 +9,7 @@ import { SetupError } from "../../plugin/index.ts";
 
 const PACKAGE = "@aws-sdk/client-secrets-manager";
 
-/** What of the package is used. */
+/** The parts of the package in use. */
 interface SecretsModule {
   SecretsManagerClient: new (
     options: object,
@@ -14,7 +17,7 @@ interface SecretsModule {
   GetSecretValueCommand: new (input: { SecretId: string }) => unknown;
 }
 
-/** Gives the module of a package. */
+/** Loads the module of a package. */
 export type ModuleLoader = (name: string) => Promise<unknown>;
 
 const importModule: ModuleLoader = (name) => import(name);
@@ -49,7 +52,7 @@ async function loadPackage(load: ModuleLoader): Promise<SecretsModule> {
     );
   }
   if (!isSecretsModule(loaded))
-    throw new SetupError(`the package ${PACKAGE} is not of a version that is known here`);
+    throw new SetupError(`this version of the package ${PACKAGE} is not supported`);
   return loaded;
 }
 
@@ -67,7 +70,7 @@ function parseSecret(secret: string, text: string): { key: string; private: stri
   try {
     value = JSON.parse(text);
   } catch {
-    // Said below.
+    // Reported below.
   }
   if (
     typeof value === "object" &&

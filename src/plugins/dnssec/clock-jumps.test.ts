@@ -15,7 +15,7 @@ const files = newKeyFiles("example.org.");
 const key = readKeyPair(files.key, files.private);
 const counters = new DnssecMetrics(new MetricsRegistry()).counters("test");
 
-/** Signs names of a zone, and says what the signatures are worth by the clock. */
+/** Signs names of a zone, and checks the signatures against the clock. */
 class Signing {
   readonly clock = new FakeClock();
   stored = 0;
@@ -24,7 +24,7 @@ class Signing {
   });
   #awaited = 0;
 
-  /** Asks for a signature. @returns false where it has to be made first */
+  /** Requests a signature. @returns false if it has to be made first */
   ask(name: string): boolean {
     const rrset = records(`${name}.example.org. 60 IN A 192.0.2.1`);
     const piece = this.#signer.sign(rrset, zone, key, counters, { settled: () => this.#awaited-- });
@@ -40,7 +40,7 @@ class Signing {
     return true;
   }
 
-  /** Has those made that were asked for. */
+  /** Waits for the requested signatures. */
   async settle(count: number): Promise<void> {
     await until(() => this.#awaited === 0 && this.stored === count);
   }
@@ -68,7 +68,7 @@ for (const [what, jump] of [
   ["a year back", -365 * DAY],
   ["seven days and a half on", 7.5 * DAY],
 ] as const) {
-  test(`the clock is set ${what}: each signature is made anew before it is given out, and once`, async () => {
+  test(`the clock is set ${what}: each signature is made again once before it is served`, async () => {
     const signing = new Signing();
     for (const name of names) signing.ask(name);
     await signing.settle(names.length);
@@ -80,7 +80,7 @@ for (const [what, jump] of [
   });
 }
 
-test("signatures that all come close to their end are renewed a few at a time, and others do not wait for them", async () => {
+test("signatures that expire together are renewed a few at a time, without delaying others", async () => {
   const signing = new Signing();
   for (const name of names) signing.ask(name);
   await signing.settle(names.length);

@@ -1,7 +1,7 @@
-/** NSEC records that are made for one question: black lies, and compact denial of existence (RFC 9824). */
+/** NSEC records made for one question: black lies, and compact denial of existence (RFC 9824). */
 import { Name, NSEC, RecordType, type ResourceRecord } from "../../dns/index.ts";
 
-/** Stands in the bit map of a name that does not exist (RFC 9824 section 3.5). */
+/** Marks a name that does not exist in the type bit map (RFC 9824 section 3.5). */
 export const NXNAME = 128;
 
 const T = RecordType;
@@ -24,26 +24,26 @@ const AT_A_NAME = [
 const AT_THE_APEX = [...AT_A_NAME, T.NS, T.SOA, T.MX, T.DNSKEY];
 const AT_A_DELEGATION = [...AT_A_NAME, T.NS];
 
-/** Says that the name has no records of the type, and may have all others. */
+/** Denies one type of a name, and may claim all others. */
 export function blackLie(name: Name, isApex: boolean, type: number, ttl: number): ResourceRecord {
   const types = isApex ? AT_THE_APEX : type === T.DS ? AT_A_DELEGATION : AT_A_NAME;
   return NSEC.create(name, ttl, { nextName: successor(name), types: without(types, type) });
 }
 
-/** Says that the name does not exist at all. */
+/** Denies the existence of a name. */
 export function compactDenial(name: Name, ttl: number): ResourceRecord {
   return NSEC.create(name, ttl, { nextName: successor(name), types: [T.RRSIG, T.NSEC, NXNAME] });
 }
 
-/** Says that a delegation has no DS records. */
+/** Proves that a delegation has no DS records. */
 export function unsignedDelegation(name: Name, ttl: number): ResourceRecord {
   return NSEC.create(name, ttl, { nextName: successor(name), types: [T.NS, T.RRSIG, T.NSEC] });
 }
 
-/** The first name behind this one, in canonical order. */
+/** The next name in canonical order. */
 function successor(name: Name): Name {
   const { wire } = name;
-  // At the limit of 255 octets there is no name below: one that follows all names of the label will do.
+  // At the limit of 255 octets no name fits below: use one that follows all names of the label.
   if (wire.length + 2 > 255) return lastSibling(name);
   const octets = new Uint8Array(wire.length + 2);
   octets[0] = 1;
@@ -51,7 +51,7 @@ function successor(name: Name): Name {
   return Name.fromCheckedWire(octets);
 }
 
-/** The name with its first label made one octet shorter and larger: nothing can stand between. */
+/** The name with its first label one octet shorter and larger: no name lies between. */
 function lastSibling(name: Name): Name {
   const wire = name.folded.slice();
   const length = wire[0] ?? 0;
@@ -65,6 +65,6 @@ function lastSibling(name: Name): Name {
 }
 
 function without(types: readonly number[], type: number): number[] {
-  // The record itself is there, whoever asks for it.
+  // The NSEC record itself exists, even for a query for NSEC.
   return types.filter((other) => other !== type || type === T.NSEC).sort((one, other) => one - other);
 }

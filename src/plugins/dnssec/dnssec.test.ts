@@ -13,7 +13,7 @@ import { SignatureStore } from "./signature-store.ts";
 
 const DO = { edns: { dnssecOk: true } };
 
-/** The two files of a new key of ECDSAP256SHA256. */
+/** The two files of a new key for ECDSAP256SHA256. */
 function newKey(owner: string, flags = 257): { readonly key: string; readonly private: string } {
   const { privateKey } = generateKeyPairSync("ec", { namedCurve: "P-256" });
   const { x = "", y = "", d = "" } = privateKey.export({ format: "jwk" });
@@ -44,7 +44,7 @@ function signatures(section: readonly string[]): string[] {
   return section.filter((text) => text.includes(" RRSIG ") || text.includes("\tRRSIG\t"));
 }
 
-test("signs what clients with DO get, and nothing for others", async () => {
+test("signs answers for clients with DO only", async () => {
   const running = PluginTest.of(dnssec, `dnssec example.org {\n key file ${good}\n}`);
   await running.start();
   const next = answering(www);
@@ -61,7 +61,7 @@ test("signs what clients with DO get, and nothing for others", async () => {
   assert.match(body, /^coredns_dnssec_cache_entries\{server="dns:\/\/:53",type="signature"\} 1$/m);
 });
 
-test("the same question at the same time makes one signature", async () => {
+test("identical concurrent questions make one signature", async () => {
   const running = PluginTest.of(dnssec, `dnssec example.org {\n key file ${good}\n}`);
   await running.start();
   const next = answering(www);
@@ -71,7 +71,7 @@ test("the same question at the same time makes one signature", async () => {
   assert.equal(new Set(all.map(({ answer }) => signatures(answer)[0])).size, 1);
 });
 
-test("more than the threads take at one time wait for them, and each gets its own", async () => {
+test("excess signatures wait for the threads, and each answer gets its own", async () => {
   const running = PluginTest.of(dnssec, `dnssec example.org {\n key file ${good}\n}`);
   await running.start();
   const next = answering(www);
@@ -83,11 +83,11 @@ test("more than the threads take at one time wait for them, and each gets its ow
   );
   for (const { answer } of all) assert.equal(signatures(answer).length, 1);
   assert.equal(new Set(all.map(({ answer }) => signatures(answer)[0])).size, 50);
-  // Those that come behind find the threads free.
+  // Later queries find the threads idle.
   assert.equal((await running.ask({ name: "www.example.org.", next, ...DO })).answer.length, 3);
 });
 
-test("a signature is given out until it ends, and made anew two days before", async () => {
+test("a signature is served until it expires, and renewed two days before", async () => {
   const clock = new FakeClock();
   const running = PluginTest.of(dnssec, `dnssec example.org {\n key file ${good}\n}`, { clock });
   await running.start();
@@ -99,7 +99,7 @@ test("a signature is given out until it ends, and made anew two days before", as
   assert.equal(await ask(), first);
   clock.advance(0.2 * 86_400_000);
   assert.equal(await ask(), first);
-  // The new one is made behind the answer.
+  // The new signature is made after the answer.
   for (let turn = 0; turn < 500 && (await ask()) === first; turn++)
     await new Promise((resolve) => setImmediate(resolve));
   assert.notEqual(await ask(), first);
@@ -116,7 +116,7 @@ test("KSK and ZSK share the work", async () => {
   assert.notEqual(tagOf(signatures(keys.answer)[0]), tagOf(signatures(data.answer)[0]));
 });
 
-test("a name that does not exist is denied with one record, compactly where that is asked for", async () => {
+test("a name that does not exist is denied with one record, in compact form if configured", async () => {
   const soa = "example.org. 300 IN SOA ns. host. 1 2 3 4 300";
   for (const [option, types] of [
     ["", "HINFO TXT AAAA LOC SRV CERT SSHFP RRSIG NSEC TLSA HIP OPENPGPKEY SPF"],
@@ -135,7 +135,7 @@ test("a name that does not exist is denied with one record, compactly where that
   }
 });
 
-test("nobody asks for NXNAME itself", async () => {
+test("a query for NXNAME itself gets FORMERR", async () => {
   const running = PluginTest.of(dnssec, `dnssec example.org {\n key file ${good}\n compact\n}`);
   await running.start();
   for (const [question, codes] of [
@@ -157,7 +157,7 @@ for (const [what, files, message] of [
   [
     "an algorithm that cannot sign",
     { key: "example.org. DNSKEY 257 3 12 AAAA", private: "" },
-    /algorithm 12 cannot sign here: use one of/,
+    /algorithm 12 is not supported for signing: use one of/,
   ],
   ["no private key", { ...newKey("example.org."), private: "hello" }, /\.private: not in the form/],
   [
@@ -180,7 +180,7 @@ for (const [what, files, message] of [
   });
 }
 
-test("a missing file is named", async () => {
+test("a missing file is reported", async () => {
   await assert.rejects(PluginTest.of(dnssec, "dnssec example.org {\n key file /nowhere/K\n}").start(), {
     message: "open /nowhere/K.key: no such file or directory",
   });
@@ -221,7 +221,7 @@ test("keys of AWS Secrets Manager", async () => {
   );
 });
 
-test("the store of signatures is a map that forgets", () => {
+test("the signature store behaves like a map that evicts", () => {
   const store = new SignatureStore(8, 64);
   const kept = new Map<number, Uint8Array>();
   for (let number = 0; number < 2_000; number++) {
@@ -246,7 +246,7 @@ test("the store of signatures is a map that forgets", () => {
   assert.equal(store.count, 8);
 });
 
-test("no text makes reading a key fail otherwise", () => {
+test("no key text causes another kind of error", () => {
   const { key, private: secret } = newKey("example.org.");
   for (let at = 0; at < secret.length; at += 3) {
     const broken = `${secret.slice(0, at)}!${secret.slice(at + 1)}`;
@@ -258,7 +258,7 @@ test("no text makes reading a key fail otherwise", () => {
   }
 });
 
-test("a referral behind an alias is as one without: the alias is signed, the delegation is not, and its lack of DS is proven", async () => {
+test("a referral behind an alias is like one without: the alias is signed, the delegation is not, and the absence of DS is proven", async () => {
   const running = PluginTest.of(dnssec, `dnssec example.org {\n key file ${good}\n}`);
   await running.start();
   const alias = records("into.example.org. 60 IN CNAME www.sub.example.org.");
@@ -280,7 +280,7 @@ test("a referral behind an alias is as one without: the alias is signed, the del
     assert.deepEqual(typesOf(referral.authority), expected);
     assert.equal(signatures(referral.additional).length, 0);
   }
-  // NS records of the zone itself are its own.
+  // NS records of the zone itself belong to it.
   const own = records("example.org. 60 IN NS ns.example.org.");
   const elsewhere = records("into.example.org. 60 IN CNAME www.other.test.");
   const next = answering({ answer: elsewhere, authority: own });

@@ -32,7 +32,7 @@ import { DnssecMetrics } from "./metrics.ts";
 import { SignatureStore } from "./signature-store.ts";
 import { LateSignature, type SignatureWaiter, Signer } from "./signer.ts";
 
-/** The keys of one zone: who signs DNSKEY, and who signs everything else. */
+/** The keys of one zone: those that sign DNSKEY, and those that sign everything else. */
 interface ZoneKeys {
   readonly all: readonly KeyPair[];
   readonly keySigning: readonly KeyPair[];
@@ -46,7 +46,7 @@ const NO_SUCH_TYPE: Edns = Object.freeze({
   options: [extendedError(ExtendedErrorCode.INVALID_QUERY_TYPE, "NXNAME is not a record type")],
 });
 
-/** Milliseconds of a turn of the event loop in which answers go on whose signatures have come. */
+/** Milliseconds per turn of the event loop for completing answers whose signatures are ready. */
 const SHARE = 1;
 
 type Piece = ResourceRecord | LateSignature;
@@ -63,11 +63,11 @@ export class OnlineSigning implements PluginInstance {
   readonly #load: ModuleLoader | undefined;
   readonly #keys = new Map<Name, ZoneKeys>();
   readonly #metrics: DnssecMetrics;
-  /** One signature may be what thousands of answers wait for. */
+  /** Thousands of answers may wait for the same signature. */
   readonly answers: PacedSteps;
   #signer: Signer | undefined;
 
-  /** @param load for the package of AWS */
+  /** @param load loads the package of AWS */
   constructor(config: DnssecConfig, site: Site, load?: ModuleLoader) {
     this.#config = config;
     this.#site = site;
@@ -94,7 +94,7 @@ export class OnlineSigning implements PluginInstance {
     show();
   }
 
-  /** @throws SetupError where one cannot be read, or belongs to none of the zones */
+  /** @throws SetupError if a key cannot be read, or belongs to no zone */
   async #readKeys(isWanted: (line: DnssecConfig["key"][number]) => boolean): Promise<KeyPair[]> {
     const { zones } = this.#config.zones;
     const keys: KeyPair[] = [];
@@ -121,7 +121,7 @@ export class OnlineSigning implements PluginInstance {
     const zone = this.#config.zones.matchQuery(query);
     if (zone === undefined || query.type === RecordType.AXFR || query.type === RecordType.IXFR)
       return next(query);
-    // It stands in denials alone (RFC 9824 section 3.5).
+    // NXNAME appears only in denials (RFC 9824 section 3.5).
     if (this.#config.compact && query.type === NXNAME)
       return query.reply({ rcode: Rcode.FORMERR, ...(query.hasEdns && { edns: NO_SUCH_TYPE }) });
     if (query.type === RecordType.DNSKEY && zone.equals(query.name))
@@ -165,13 +165,13 @@ export class OnlineSigning implements PluginInstance {
         additional: work.signed(additional),
       });
     const isCompact = this.#config.compact && rcode === Rcode.NXDOMAIN;
-    // Who sets CO knows what a compact denial is (section 5.1); others would not believe it beside NXDOMAIN.
+    // A client that sets CO understands compact denials (section 5.1); others would reject one with NXDOMAIN.
     if (!isCompact || !query.compactOk) outcome.rcode = Rcode.NOERROR;
     const proof = isCompact
       ? compactDenial(denied, soa.ttl)
       : blackLie(denied, zone.equals(denied), query.type, soa.ttl);
-    query.trace?.note(`denies ${denied} with an NSEC record of its own`);
-    // CoreDNS has the signature in front, here and at a delegation.
+    query.trace?.note(`made an NSEC record to deny ${denied}`);
+    // CoreDNS puts the signature first, here and at a delegation.
     const signedProof = [...work.signatures([proof]), proof];
     if (query.type === RecordType.NSEC && answer.length === 0)
       return work.finish(outcome, { answer: signedProof, authority: [], additional: [] });
@@ -182,7 +182,10 @@ export class OnlineSigning implements PluginInstance {
     });
   }
 
-  /** Of a delegation the DS records alone are this zone's (RFC 4035 section 2.2); without any, that is what is proven. */
+  /**
+   * Of a delegation only the DS records belong to this zone (RFC 4035 section 2.2); without DS records, their absence
+   * is proven.
+   */
   #delegation(reply: Reply, delegated: ResourceRecord, work: SigningWork): Outcome | Promise<Outcome> {
     const { authority, additional, answer } = reply;
     const signers = authority.filter(({ type }) => type === RecordType.DS);
@@ -201,7 +204,10 @@ export class OnlineSigning implements PluginInstance {
     });
   }
 
-  /** The first NS record of a referral that aliases lead to: not that of a zone itself, which stands beside answers. */
+  /**
+   * The first NS record of a referral at the end of a chain of aliases, not the NS records of a zone itself beside an
+   * answer.
+   */
   #delegationBehindAlias(reply: Reply, query: Query): ResourceRecord | undefined {
     const { rcode, answer, authority } = reply;
     if (rcode !== Rcode.NOERROR || answer.length === 0) return undefined;
@@ -211,7 +217,7 @@ export class OnlineSigning implements PluginInstance {
     return deniedName(reply, query)?.isAtOrBelow(found.name) === true ? found : undefined;
   }
 
-  /** The zone that a record's owner belongs to, if there are keys for it. */
+  /** The zone of a record's owner, if there are keys for it. */
   zoneFor(owner: Name): Name | undefined {
     const zone = this.#config.zones.match(owner);
     return zone !== undefined && (this.#keys.get(zone)?.all.length ?? 0) > 0 ? zone : undefined;
@@ -227,7 +233,7 @@ export class OnlineSigning implements PluginInstance {
   }
 }
 
-/** The signatures of one reply, and the reply once all are there. */
+/** Collects the signatures of one reply, and completes the reply when all are ready. */
 class SigningWork implements SignatureWaiter, PacedStep {
   following: PacedStep | undefined;
   readonly #query: Query;
@@ -235,7 +241,7 @@ class SigningWork implements SignatureWaiter, PacedStep {
   readonly #plugin: OnlineSigning;
   #missing = 0;
   #fault: Error | undefined;
-  /** What waits for signatures, and who waits for it. */
+  /** The reply that waits for signatures, and the query that waits for it. */
   #unfinished:
     | { readonly reply: Reply; readonly sections: Sections; readonly resolve: (outcome: Outcome) => void }
     | undefined;
@@ -246,7 +252,7 @@ class SigningWork implements SignatureWaiter, PacedStep {
     this.#plugin = plugin;
   }
 
-  /** The records of a section, and behind them the signatures that they lack. */
+  /** The records of a section, followed by the missing signatures. */
   signed(section: readonly ResourceRecord[]): Piece[] {
     return [...section, ...this.signatures(section)];
   }
@@ -315,14 +321,14 @@ function recordOf(piece: Piece): ResourceRecord {
   return piece instanceof LateSignature ? piece.record : piece;
 }
 
-/** Something behind this plugin has signed the set already: a lookup of the server's own, or a file. */
+/** The set was signed behind this plugin: by an internal lookup, or in a file. */
 function isSigned(section: readonly ResourceRecord[], { name, type }: ResourceRecord): boolean {
   return section.some(
     (record) => RRSIG.is(record) && record.data.typeCovered === type && record.name.equals(name),
   );
 }
 
-/** It is proven already: by the lookup that followed an alias, or by a signed file. */
+/** The denial has a proof already: from the lookup that followed an alias, or from a signed file. */
 function isDenied(authority: readonly ResourceRecord[]): boolean {
   return authority.some(({ type }) => type === RecordType.NSEC || type === RecordType.NSEC3);
 }
@@ -342,7 +348,7 @@ function delegationOf({ rcode, answer, authority }: Reply): ResourceRecord | und
   return authority.find(({ type }) => type === RecordType.NS);
 }
 
-/** What a denial is about: the name that was asked for, or the one that its aliases end at. */
+/** The name that a denial is about: the query's, or the end of its aliases. */
 function deniedName({ answer, rcode }: Reply, query: Query): Name | undefined {
   let { name } = query;
   for (let links = 0; links <= answer.length; links++) {

@@ -3,7 +3,7 @@ import type { CounterFamily, MetricsRegistry } from "../../plugin/index.ts";
 import type { SignatureStore } from "./signature-store.ts";
 import type { SignerCounters } from "./signer.ts";
 
-/** The families of CoreDNS, and how much memory the signatures take. */
+/** The metrics of CoreDNS, and the memory of the signatures. */
 export class DnssecMetrics {
   readonly #hits: CounterFamily;
   readonly #misses: CounterFamily;
@@ -14,23 +14,23 @@ export class DnssecMetrics {
   constructor(metrics: MetricsRegistry) {
     this.#hits = metrics.counter({
       name: "coredns_dnssec_cache_hits_total",
-      help: "Signatures that were there already.",
+      help: "Signature cache hits.",
       labels: ["server"],
     });
     this.#misses = metrics.counter({
       name: "coredns_dnssec_cache_misses_total",
-      help: "Signatures that had to be made.",
+      help: "Signature cache misses.",
       labels: ["server"],
     });
     this.#entries = metrics.gauge({
       name: "coredns_dnssec_cache_entries",
-      help: "Signatures that are kept.",
+      help: "Signatures in the cache.",
       acrossThreads: "sum",
       labels: ["server", "type"],
     });
     this.#octets = metrics.gauge({
       name: "portolan_dnssec_cache_bytes",
-      help: "Memory that kept signatures take.",
+      help: "Memory used by cached signatures, in bytes.",
       acrossThreads: "sum",
       labels: ["server"],
     });

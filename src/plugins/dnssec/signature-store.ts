@@ -1,15 +1,15 @@
 /**
- * Signatures that were made, as octets in one buffer: places of one size, found by the hash of what was signed. When all are taken, those go
- * that nobody has asked for since the hand came by last. Nothing in it is an object.
+ * A cache of signatures in one buffer without objects: slots of one size, found by the hash of the signed data. When
+ * all slots are in use, a hand goes round and evicts signatures that were not used since its last pass.
  */
 
 import { HashIndex } from "../../lib/collections/slab/hash-index.ts";
 import { roundUp, SharedParts } from "../../lib/collections/slab/shared-parts.ts";
 import { nodeCrypto } from "../../lib/files/node-modules.ts";
 
-/** Octets of the hash that stand in a place; the first four are where the index looks. */
+/** Octets of the hash in a slot; the first four select the bucket of the index. */
 const DIGEST = 20;
-/** Behind the digest: the end of the signature's time, its length, whether it was asked for. */
+/** After the digest: the signature's expiration, its length, and whether it was used. */
 const HEAD = DIGEST + 8;
 
 export class SignatureStore {
@@ -18,15 +18,12 @@ export class SignatureStore {
   readonly #octets: Uint8Array;
   readonly #view: DataView;
   readonly #index: HashIndex;
-  /** Chosen anew by each process, so that nobody can make names that fall on one place of the index. */
+  /** Random in each process, so that no client can choose names that collide in the index. */
   readonly #seed: Uint8Array;
   #count = 0;
   #hand = 0;
 
-  /**
-   * @param capacity signatures
-   * @param signatureOctets of the longest signature
-   */
+  /** @param capacity signatures @param signatureOctets length of the longest signature */
   constructor(capacity: number, signatureOctets: number) {
     this.capacity = capacity;
     this.#stride = Math.ceil((HEAD + signatureOctets) / 4) * 4;
@@ -42,12 +39,12 @@ export class SignatureStore {
     return this.#count;
   }
 
-  /** Octets that are in use. */
+  /** Bytes in use. */
   get size(): number {
     return this.#count * this.#stride;
   }
 
-  /** What stands for the records in {@link find} and {@link add}. @param keyTag of the key that signs */
+  /** The key of the records in {@link find} and {@link add}. @param keyTag of the key that signs */
   digest(records: Uint8Array, signer: Uint8Array, keyTag: number): Buffer {
     return nodeCrypto()
       .createHash("sha256")
@@ -58,7 +55,7 @@ export class SignatureStore {
       .digest();
   }
 
-  /** @returns where the signature stands, -1 where there is none */
+  /** @returns the slot of the signature, -1 if it is not cached */
   find(digest: Buffer): number {
     const { pairs } = this.#index;
     const hash = digest.readInt32BE(0);
@@ -78,13 +75,13 @@ export class SignatureStore {
     return this.#view.getUint32(place * this.#stride + DIGEST);
   }
 
-  /** A copy. */
+  /** Returns a copy of the signature. */
   signature(place: number): Uint8Array {
     const start = place * this.#stride + HEAD;
     return this.#octets.slice(start, start + this.#view.getUint16(start - 4));
   }
 
-  /** Puts a signature in, in place of an older one for the same. */
+  /** Stores a signature, replacing an older one for the same records. */
   add(digest: Buffer, signature: Uint8Array, expiration: number): void {
     let place = this.find(digest);
     if (place < 0) {

@@ -1,4 +1,4 @@
-/** Makes signatures, or has them already. */
+/** Makes signatures, or returns them from the cache. */
 import { beginSignature } from "../../dns/dnssec/rrset-signature.ts";
 import {
   canonicalRrset,
@@ -10,26 +10,32 @@ import {
 import type { Clock, CounterSlot } from "../../plugin/index.ts";
 import type { SignatureStore } from "./signature-store.ts";
 
-/** Seconds: as CoreDNS has them. */
+/** Seconds, as in CoreDNS. */
 const BEFORE = 3 * 3600;
 const AFTER = 8 * 86_400;
-/** A signature with less time left is made anew while the old one is still given out. */
+/** A signature with less time left is made again while the old one is still served. */
 const RENEWAL = 2 * 86_400;
-/** One with less left is given out no more: caches that know nothing of DNSSEC may keep it for as long. */
+/** A signature with less time left is no longer served: caches that do not validate may keep it for as long. */
 const LEAST_LEFT = 86_400;
-/** One with more left is from before the clock was set back, and may begin in the future for whoever is a little behind. */
+/**
+ * A signature with more time left was made before the clock was set back, and may begin in the future for validators
+ * whose clock is slightly behind.
+ */
 const MOST_LEFT = AFTER + BEFORE / 2;
 
-/** TTL that signatures are made for. Records that count down on their way keep one signature. */
+/** The original TTL in signatures. Records whose TTL counts down share one signature. */
 const ORIGINAL_TTL = 3600;
 
-/** Signatures that are made at one time, and that wait for it. Whoever comes then gets none. */
+/** Bound for signatures in progress and waiting. Further requests fail. */
 const MOST_UNDER_WAY = 4_096;
 
-/** Of these, renewals. Nobody waits for them: whoever asks next tries again, for a whole day. */
+/** Bound for renewals in progress. No client waits for one, and for a whole day the next query tries again. */
 const MOST_RENEWALS = 8;
 
-/** Signatures that the threads have at one time, two for each of libuv's: to hand over many in one turn would hold up all others. */
+/**
+ * Signatures handed to the thread pool at the same time, two for each of libuv's threads: submitting many in one turn
+ * would delay everything else.
+ */
 const MOST_AT_THREADS = 8;
 
 export interface SignerCounters {
@@ -37,22 +43,25 @@ export interface SignerCounters {
   readonly misses: CounterSlot;
 }
 
-/** Waits for signatures. */
+/** Called when signatures are ready. */
 export interface SignatureWaiter {
-  /** One of them is there, or, with a fault, will never be. Nothing costly should be done here: many may wait for the same one. */
+  /**
+   * One signature is ready or, with `fault`, has failed. This should do nothing costly: many may wait for the same
+   * one.
+   */
   settled(fault: Error | undefined): void;
 }
 
-/** More signatures are asked for than can be made. */
+/** More signatures are requested than can be made. */
 export class SignerOverloadedError extends Error {
   override readonly name = "SignerOverloadedError";
 
   constructor() {
-    super(`more than ${MOST_UNDER_WAY} signatures are being made`);
+    super(`more than ${MOST_UNDER_WAY} signatures are in progress`);
   }
 }
 
-/** The RRSIG record of a signature that is being made. */
+/** The RRSIG record of a signature in progress. */
 export class LateSignature {
   readonly #rrset: readonly ResourceRecord[];
   readonly #key: KeyPair;
@@ -64,10 +73,10 @@ export class LateSignature {
     this.#making = making;
   }
 
-  /** @throws Error before the signature is there */
+  /** @throws Error before the signature is ready */
   get record(): ResourceRecord {
     const { facts, signature } = this.#making;
-    if (signature === undefined) throw new Error("the signature is not there yet");
+    if (signature === undefined) throw new Error("the signature is not ready");
     return signatureRecord(this.#rrset, this.#key, facts, signature);
   }
 }
@@ -76,11 +85,11 @@ export class Signer {
   readonly #store: SignatureStore;
   readonly #clock: Clock;
   readonly #onStored: () => void;
-  /** By the digest of what is signed. */
+  /** By the digest of the signed data. */
   readonly #underWay = new Map<string, Making>();
   #renewals = 0;
   #atThreads = 0;
-  /** Those that wait for the threads, in a chain. */
+  /** Signatures that wait for the thread pool, as a list. */
   #first: Making | undefined;
   #last: Making | undefined;
 
@@ -91,9 +100,8 @@ export class Signer {
   }
 
   /**
-   * @param waiter told in a later turn of the event loop, if at all
-   * @returns the record at once where the signature is known
-   * @throws SignerOverloadedError
+   * @param waiter called in a later turn of the event loop, if at all @returns the record itself if the signature is
+   * cached @throws SignerOverloadedError
    */
   sign(
     rrset: readonly ResourceRecord[],
@@ -178,25 +186,25 @@ export class Signer {
   }
 }
 
-/** What is to be signed, and with which key. */
+/** The data to sign, and the key. */
 interface SignatureOrder {
   readonly rrset: readonly ResourceRecord[];
-  /** The same in canonical form. */
+  /** The records in canonical form. */
   readonly records: Uint8Array;
   readonly digest: Buffer;
   readonly key: KeyPair;
   readonly facts: ReturnType<typeof timesOf>;
 }
 
-/** A signature that is being made, or waits for that. */
+/** A signature in progress or waiting. */
 class Making {
   readonly order: SignatureOrder;
-  /** The digest, as it stands in the table. */
+  /** The digest, which is its key in the table. */
   readonly text: string;
   readonly waiting: SignatureWaiter[] = [];
   signature: Uint8Array | undefined;
   isRenewal = false;
-  /** The one behind it that waits for the threads. */
+  /** The next one that waits for the thread pool. */
   following: Making | undefined;
 
   constructor(order: SignatureOrder, text: string) {
@@ -209,7 +217,7 @@ class Making {
   }
 }
 
-/** The times follow from the end, so that the end alone has to be kept. */
+/** The times follow from the expiration, so only that is stored. */
 function timesOf(signer: Name, expiration: number) {
   return { signer, originalTtl: ORIGINAL_TTL, expiration, inception: expiration - AFTER - BEFORE };
 }

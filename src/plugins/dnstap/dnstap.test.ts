@@ -24,7 +24,7 @@ for (const [text, code, message] of [
   ["dnstap tcp://127.0.0.1", "PLUGIN_BAD_VALUE", /'tcp:\/\/127\.0\.0\.1' is not a path/],
   ["dnstap /a full 2000", "PLUGIN_BAD_VALUE", /'2000' is not a write buffer size/],
   ["dnstap /a full 1 0", "PLUGIN_BAD_VALUE", /'0' is not a queue multiple/],
-  ["dnstap /a {\n tls a b\n}", "PLUGIN_BAD_VALUE", /'tls' is for 'dnstap listen' alone/],
+  ["dnstap /a {\n tls a b\n}", "PLUGIN_BAD_VALUE", /'tls' is only for 'dnstap listen'/],
   ["dnstap listen tls://:6000", "PLUGIN_BAD_VALUE", /needs 'tls CERT KEY'/],
 ] as const) {
   test(`refuses ${JSON.stringify(text)}`, () => {
@@ -35,7 +35,7 @@ for (const [text, code, message] of [
   });
 }
 
-test("writes fields as protobuf has them", () => {
+test("writes fields in the protobuf format", () => {
   const writer = new TapWriter("id", "v");
   const length = writer.write(
     {
@@ -58,13 +58,13 @@ test("writes fields as protobuf has them", () => {
   );
 });
 
-test("shows a reply with another id, and leaves the reply as it is", () => {
+test("shows a reply with another id, and does not change the reply", () => {
   const reply = Buffer.from("123484000001", "hex");
   assert.deepEqual(Uint8Array.from(withId(reply, 0xabcd)), Uint8Array.of(0xab, 0xcd, 0x84, 0, 0, 1));
   assert.equal(reply.toString("hex"), "123484000001");
 });
 
-test("takes no more than fits", () => {
+test("accepts no more than fits", () => {
   const queue = new FrameQueue(2);
   const taken = Array.from({ length: 5 }, () => queue.add(Uint8Array.of(7), 1));
   assert.deepEqual(taken, [true, true, false, false, false]);
@@ -77,15 +77,15 @@ for (const [title, files, message] of [
   [
     "files that are not there",
     "cert.pem key.pem",
-    /^\[WARNING\] plugin\/dnstap: tls: error reading cert\.pem: no such file or directory: until it is mended/m,
+    /^\[WARNING\] plugin\/dnstap: tls: error reading cert\.pem: no such file or directory: no reader can connect until this is fixed/m,
   ],
   [
     "a file that is no certificate",
     `${import.meta.filename} ${import.meta.filename}`,
-    /are not a certificate and its key: the certificate file holds no certificate in PEM form: until it is mended/,
+    /are not a certificate and its key: the certificate file holds no certificate in PEM form: no reader can connect until this is fixed/,
   ],
 ] as const) {
-  test(`warns about ${title}, and does not refuse the start`, async () => {
+  test(`warns about ${title}, and does not prevent the start`, async () => {
     const text = `dnstap listen tls://127.0.0.1:6000 {\n tls ${files}\n}`;
     const plugin = PluginTest.of(dnstap, text);
     await plugin.instances[0]?.examine?.();

@@ -34,7 +34,7 @@ export interface DnstapConfig {
 const FLUSH_INTERVAL = 1_000;
 const TICK = 10_000;
 const CONNECT_TIMEOUT = 4_000;
-/** Octets that are sent before the next flush is due. */
+/** Bytes that are sent before the next flush is due. */
 const PORTION = 64 * 1024;
 
 export class Dnstap implements PluginInstance, QueryTap {
@@ -50,9 +50,9 @@ export class Dnstap implements PluginInstance, QueryTap {
   readonly #listeners: Map<string, TapListener>;
   #listener: TapListener | undefined;
   #connecting: Socket | undefined;
-  /** Of a listener that could not be opened at the start. */
+  /** Pending retry of a listener that failed to open at the start. */
   #opening: Promise<void> | undefined;
-  /** The listener does not show the certificate of this configuration yet. */
+  /** Whether the listener still uses the certificate of the previous configuration. */
   #mustRenew = false;
   #timers: Timer[] = [];
   #unreported = 0;
@@ -70,20 +70,20 @@ export class Dnstap implements PluginInstance, QueryTap {
     this.#droppedMessages = site.metrics
       .counter({
         name: "portolan_dnstap_dropped_messages_total",
-        help: "Messages that were not sent to a dnstap collector, because too many waited.",
+        help: "Messages dropped because too many waited for a dnstap collector.",
         labels: [],
       })
       .slot();
     this.#refusedReaders = site.metrics
       .counter({
         name: "portolan_dnstap_refused_readers_total",
-        help: "Readers of 'dnstap listen' that were turned away, because too many were connected.",
+        help: "Readers of 'dnstap listen' refused because too many were connected.",
         labels: [],
       })
       .slot();
   }
 
-  /** Readers stay where the address does. */
+  /** Readers stay connected if the address is unchanged. */
   inherit(predecessors: readonly PlacedPlugin[]): void {
     for (const { instance } of predecessors) {
       if (!(instance instanceof Dnstap) || instance.#listener === undefined) continue;
@@ -91,12 +91,12 @@ export class Dnstap implements PluginInstance, QueryTap {
     }
   }
 
-  /** A certificate that cannot be used costs the readers, not the start. */
+  /** An unusable certificate disables the listener, but does not prevent the start. */
   examine(): void {
     try {
       this.#checkFiles();
     } catch (error) {
-      this.#site.log.warning(`${reasonOf(error)}: until it is mended, no reader can connect`);
+      this.#site.log.warning(`${reasonOf(error)}: no reader can connect until this is fixed`);
     }
   }
 
@@ -113,7 +113,7 @@ export class Dnstap implements PluginInstance, QueryTap {
       clock.every(TICK, () => this.#tick()),
     ];
     if (!target.listens) this.#connect();
-    // Other threads would want the same address.
+    // Only the leader listens: other threads would bind the same address.
     else if (this.#site.feed.role === "leader") await this.#listen();
   }
 
@@ -134,7 +134,7 @@ export class Dnstap implements PluginInstance, QueryTap {
   readonly recordsOnly = true;
 
   readonly handle: Handler = (query, next) => {
-    // Lookups of plugins are no queries of clients. One that was changed on its way here still is one.
+    // Internal lookups are not queries of clients. A client's query that a plugin changed still is.
     if (query.depth > 0) return next(query);
     this.#add(query, {
       type: TapType.CLIENT_QUERY,
@@ -150,7 +150,7 @@ export class Dnstap implements PluginInstance, QueryTap {
     return next(query);
   };
 
-  /** A message to the client is complete. */
+  /** Called when the message for the client is complete. */
   responded(query: Query, message: Uint8Array): void {
     this.#add(query, {
       type: TapType.CLIENT_RESPONSE,
@@ -204,7 +204,7 @@ export class Dnstap implements PluginInstance, QueryTap {
     this.#droppedMessages.add(messages);
   }
 
-  /** The machine's clock may be set, or run at another pace than the process's own. */
+  /** The machine's clock may be set, or run at a different rate than the process's own. */
   #setEpoch(): void {
     const { clock } = this.#site;
     this.#epoch = clock.wallTime() - clock.now();
@@ -220,11 +220,11 @@ export class Dnstap implements PluginInstance, QueryTap {
     const open = [...streams].filter((stream) => stream.isOpen);
     const ready = open.filter((stream) => stream.takesData);
     if (ready.length === 0) {
-      // Readers that come later want what happens then.
+      // Later readers want later messages only.
       if (this.#config.target.listens && streams.size === 0) this.#queue.take();
       return;
     }
-    // A reader that is behind goes without, as the others do not wait for it.
+    // A slow reader loses messages, so that the others do not wait for it.
     this.#lost((open.length - ready.length) * this.#queue.frames);
     const frames = this.#queue.take();
     for (const stream of ready) stream.send(frames);
@@ -281,14 +281,14 @@ export class Dnstap implements PluginInstance, QueryTap {
       onEnd: () => {
         this.#collectors.delete(stream);
         if (this.#isRunning && stream.failure !== undefined) this.#complain(stream.failure);
-        // One that was there is there again at once, as a rule; else the next tick tries.
+        // A lost collector usually returns at once; otherwise the next tick tries again.
         if (this.#isRunning && stream.age >= FLUSH_INTERVAL) this.#connect();
       },
     });
     this.#collectors.add(stream);
   }
 
-  /** What has to be the same for readers to stay. */
+  /** Readers stay connected if this is unchanged. */
   get #listenKey(): string {
     const { path, host, port } = this.#config.target;
     return JSON.stringify([this.#path(path), host, port, this.#config.tls !== undefined]);
@@ -337,7 +337,10 @@ export class Dnstap implements PluginInstance, QueryTap {
       });
   }
 
-  /** The listener may be one of the configuration before. Where the new certificate cannot be used, readers see the old one. */
+  /**
+   * The listener may be from the previous configuration. If the new certificate is unusable, readers still see the
+   * old one.
+   */
   #showConfig(): void {
     const listener = this.#listener;
     if (listener === undefined) return;
@@ -379,7 +382,7 @@ function reasonOf(error: unknown): string {
   return messageOf(error);
 }
 
-/** Looks at what the client is sent. */
+/** Copies the messages that clients get. */
 class ResponseTap implements MessageSeal {
   readonly room = 0;
   readonly #tap: Dnstap;

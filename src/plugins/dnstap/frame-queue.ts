@@ -1,4 +1,7 @@
-/** Frames that wait to be sent, as octets in one buffer of bounded size. What does not fit is dropped and counted. */
+/**
+ * Frames that wait to be sent, as bytes in one buffer of bounded size. Frames that do not fit are dropped and
+ * counted.
+ */
 
 const FIRST_SIZE = 64 * 1024;
 const MAX_SIZE = 32 * 1024 * 1024;
@@ -22,8 +25,8 @@ export class FrameQueue {
   }
 
   /**
-   * Adds a data frame (Frame Streams: its length in four octets, then itself).
-   * @returns false when there is no room for it
+   * Adds a data frame (Frame Streams: its length in four octets, then its data). @returns false if there is no room
+   * for it
    */
   add(frame: Uint8Array, length: number): boolean {
     const needed = this.#end + 4 + length;
@@ -42,7 +45,7 @@ export class FrameQueue {
     return true;
   }
 
-  /** Everything that waits; it does not wait any longer. */
+  /** Removes and returns all waiting frames. */
   take(): Uint8Array {
     const taken = this.#octets.slice(0, this.#end);
     this.#end = 0;

@@ -11,7 +11,7 @@ const ACCEPT_OTHER = "00000000 00000010 00000001 00000001 00000004 6f746872";
 const ACCEPT_DNSTAP = `00000000 00000022 00000001 00000001 00000016 ${Buffer.from("protobuf:dnstap.Dnstap").toString("hex")}`;
 const START_TYPE = "00000002";
 
-/** Two ends of a connection; the second one is asked, the first one is a stream. */
+/** Two connected ends; the first one runs a stream, the second one is the peer. */
 async function pair(stack: AsyncDisposableStack): Promise<[Socket, Socket]> {
   const server = createServer();
   server.listen(0, "127.0.0.1");
@@ -35,12 +35,12 @@ function octets(hex: string): Buffer {
 for (const [title, said, failure] of [
   ["without a type", ACCEPT, ""],
   ["with dnstap's type", ACCEPT_DNSTAP, ""],
-  ["with another type", ACCEPT_OTHER, "it does not take protobuf:dnstap.Dnstap"],
+  ["with another type", ACCEPT_OTHER, "it does not accept protobuf:dnstap.Dnstap"],
   ["with what is no control frame", "00000005 4711471147", "it does not speak Frame Streams"],
   ["with a control frame of a megabyte", "00000000 00100000 00000001", "it does not speak Frame Streams"],
 ] as const) {
   const isTaken = failure === "";
-  test(`a peer that accepts ${title} is ${isTaken ? "sent data" : "let go"}`, async () => {
+  test(`a peer that accepts ${title} is ${isTaken ? "sent data" : "disconnected"}`, async () => {
     await using stack = new AsyncDisposableStack();
     const clock = new FakeClock();
     const [socket, peer] = await pair(stack);
@@ -58,7 +58,7 @@ for (const [title, said, failure] of [
       const [start] = await answered;
       assert.equal(start.toString("hex", 8, 12), START_TYPE);
       assert.equal(stream.takesData, true);
-      // No time-out is left that would end it.
+      // No time-out is left that would close the connection.
       clock.advance(60_000);
       assert.equal(socket.destroyed, false);
     }
@@ -69,21 +69,21 @@ for (const [title, said, failure] of [
 for (const [title, frame] of [
   ["takes data again and again", ACCEPT],
   ["offers data itself", "00000000 00000004 00000004"],
-  ["says what nobody knows", "00000000 00000004 00000063"],
+  ["sends an unknown control frame", "00000000 00000004 00000063"],
 ] as const)
-  test(`a peer that ${title} is let go: it could keep the process busy`, async () => {
+  test(`a peer that ${title} is disconnected: it could keep the process busy`, async () => {
     await using stack = new AsyncDisposableStack();
     const stream = await endedBy(stack, frame);
-    assert.match(stream.failure ?? "", /^it sends a control frame of type \d+, which is not its turn$/);
+    assert.match(stream.failure ?? "", /^it sends a control frame of type \d+, which is unexpected here$/);
   });
 
-test("a peer that took data and says that it has finished went in order", async () => {
+test("a peer that received data and sent FINISH ended in order", async () => {
   await using stack = new AsyncDisposableStack();
   const stream = await endedBy(stack, "00000000 00000004 00000005");
   assert.equal(stream.failure, undefined);
 });
 
-test("a peer that says nothing is let go", async () => {
+test("a silent peer is disconnected", async () => {
   await using stack = new AsyncDisposableStack();
   const clock = new FakeClock();
   const [socket, peer] = await pair(stack);
@@ -97,7 +97,7 @@ test("a peer that says nothing is let go", async () => {
   assert.deepEqual([stream.isOpen, stream.failure], [false, "it does not answer within 5 s"]);
 });
 
-test("the end waits until the other side has heard of it", async () => {
+test("the end waits for the confirmation of the peer", async () => {
   await using stack = new AsyncDisposableStack();
   const clock = new FakeClock();
   const [socket, peer] = await pair(stack);
@@ -119,7 +119,7 @@ test("the end waits until the other side has heard of it", async () => {
   assert.equal(clock.pendingTimers, 0);
 });
 
-/** A stream whose peer accepts it and then sends a frame, at its end. */
+/** A stream whose peer accepts it, and then sends a last frame. */
 async function endedBy(stack: AsyncDisposableStack, frame: string): Promise<FrameStream> {
   const [socket, peer] = await pair(stack);
   const { promise: ended, resolve } = Promise.withResolvers<void>();

@@ -1,17 +1,17 @@
-/** One connection of Frame Streams, of which this side sends the data: READY, ACCEPT, START, data, STOP, FINISH. */
+/** One Frame Streams connection on which this side sends the data: READY, ACCEPT, START, data, STOP, FINISH. */
 import type { Socket } from "node:net";
 import type { Clock, Timer } from "../../plugin/index.ts";
 
 const CONTENT_TYPE = Buffer.from("protobuf:dnstap.Dnstap");
 const Kind = { ACCEPT: 1, START: 2, STOP: 3, READY: 4, FINISH: 5 } as const;
-/** A control frame that is longer is none. */
+/** A longer control frame is invalid. */
 const MAX_CONTROL = 512;
 
 export interface FrameStreamOptions {
-  /** Octets that may wait in the socket. */
+  /** Bound for the bytes that wait in the socket. */
   readonly writeBuffer: () => number;
   readonly clock: Clock;
-  /** Called once when the connection is no more. */
+  /** Called once when the connection has ended. */
   readonly onEnd: (stream: FrameStream) => void;
 }
 
@@ -24,13 +24,13 @@ export class FrameStream {
   #isOpen = false;
   #openedAt = Number.POSITIVE_INFINITY;
   #isEnding = false;
-  #failure: string | undefined = "it closed the connection before it took data";
+  #failure: string | undefined = "it closed the connection before accepting data";
 
   /** @param socket connected */
   constructor(socket: Socket, options: FrameStreamOptions) {
     this.#socket = socket;
     this.#options = options;
-    // Who connects and says nothing has a place that others want.
+    // A silent connection would take a place that others need.
     this.#timer = options.clock.after(HANDSHAKE_PATIENCE, () =>
       this.#fail(`it does not answer within ${HANDSHAKE_PATIENCE / 1000} s`),
     );
@@ -47,7 +47,7 @@ export class FrameStream {
     socket.write(control(Kind.READY));
   }
 
-  /** Whether the other side wants data now. */
+  /** Whether the reader accepts data now. */
   get takesData(): boolean {
     return this.#isOpen && !this.#isEnding && this.#socket.writableLength < this.#options.writeBuffer();
   }
@@ -56,12 +56,15 @@ export class FrameStream {
     return this.#isOpen;
   }
 
-  /** Why the other side was never sent data, or was let go, once the connection is no more; `undefined` where it went in order. */
+  /**
+   * Why the reader never got data, or was disconnected, set when the connection has ended; `undefined` after an
+   * orderly end.
+   */
   get failure(): string | undefined {
     return this.#failure;
   }
 
-  /** Milliseconds since the other side has first taken data; negative where it never has. */
+  /** Milliseconds since the reader first accepted data; negative if it never did. */
   get age(): number {
     return this.#options.clock.now() - this.#openedAt;
   }
@@ -71,8 +74,8 @@ export class FrameStream {
   }
 
   /**
-   * Says that nothing comes any more, and closes when the other side has heard it: who closes before that may take away what it has not
-   * read yet. Resolves when the connection is no more.
+   * Sends STOP, and closes when the reader has confirmed it: closing earlier may discard data that it has not read.
+   * Resolves when the connection has ended.
    */
   end(): Promise<void> {
     this.#isEnding = true;
@@ -92,7 +95,7 @@ export class FrameStream {
     this.#received = Buffer.concat([this.#received, chunk]);
     while (this.#received.length >= 8) {
       const length = this.#received.readUInt32BE(4);
-      // The other side sends no data, so a frame is a control frame: no length, then its own.
+      // The reader sends no data, so each frame is a control frame: a length of zero, then its own length.
       if (this.#received.readUInt32BE(0) !== 0 || length < 4 || length > MAX_CONTROL) {
         this.#fail("it does not speak Frame Streams");
         return;
@@ -103,7 +106,7 @@ export class FrameStream {
       this.#received = this.#received.subarray(8 + length);
       if (kind === Kind.ACCEPT && !this.#isOpen) {
         if (!acceptsType(fields)) {
-          this.#fail(`it does not take ${CONTENT_TYPE.toString()}`);
+          this.#fail(`it does not accept ${CONTENT_TYPE.toString()}`);
           return;
         }
         this.#timer.cancel();
@@ -113,8 +116,8 @@ export class FrameStream {
         this.#failure = undefined;
       } else if (kind === Kind.FINISH) this.#socket.end();
       else {
-        // It has nothing else to say, and could say it all day.
-        this.#fail(`it sends a control frame of type ${kind}, which is not its turn`);
+        // No other frame is valid here, and a peer could send them without end.
+        this.#fail(`it sends a control frame of type ${kind}, which is unexpected here`);
         return;
       }
     }
@@ -127,7 +130,7 @@ const END_PATIENCE = 1_000;
 
 const CONTENT_TYPE_FIELD = 1;
 
-/** Whether the other side takes what is sent here; one that names no type takes all. */
+/** Whether the peer accepts the content type; a peer that names no type accepts all. */
 function acceptsType(fields: Buffer): boolean {
   if (fields.length === 0) return true;
   for (let at = 0; at + 8 <= fields.length; ) {

@@ -40,7 +40,7 @@ export default definePlugin({
         report.error(
           "PLUGIN_BAD_VALUE",
           at("tls"),
-          "'tls' is for 'dnstap listen' alone: a collector is reached with tls://HOST:PORT",
+          "'tls' is only for 'dnstap listen': reach a collector over TLS with tls://HOST:PORT",
         );
       if (target.listens && target.isTls && tls === undefined)
         report.error("PLUGIN_BAD_VALUE", at(), "'dnstap listen tls://…' needs 'tls CERT KEY'");

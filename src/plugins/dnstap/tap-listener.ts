@@ -1,6 +1,6 @@
 /**
- * A socket that readers connect to. It belongs to no configuration: those that want the same address hold it together, so that readers
- * stay over a reload, and the last to let go closes it.
+ * A socket that readers connect to. It belongs to no configuration: configurations with the same address share it, so
+ * that readers stay connected over a reload, and the last one to release it closes it.
  */
 
 import { lstatSync, readFileSync, rmSync } from "node:fs";
@@ -15,7 +15,7 @@ import { type Clock, type CounterSlot, type Logger, SetupError } from "../../plu
 import { FrameStream } from "./frame-stream.ts";
 import type { TapTarget } from "./target.ts";
 
-/** Files of a certificate, of its key, and of the authority that readers have to show a certificate of. */
+/** Paths of a certificate, of its key, and of the CA for the certificates of readers. */
 export interface TapFiles {
   readonly cert: string;
   readonly key: string;
@@ -24,12 +24,12 @@ export interface TapFiles {
 
 export interface TapListenerOptions {
   readonly target: TapTarget;
-  /** Of a Unix socket, made absolute; empty for one of the network. */
+  /** Absolute path of a Unix socket; empty for TCP. */
   readonly path: string;
   readonly files: TapFiles | undefined;
   readonly clock: Clock;
   readonly log: Logger;
-  /** Readers that were turned away, as there were too many. */
+  /** Readers that were refused because there were too many. */
   readonly refused: CounterSlot;
 }
 
@@ -38,14 +38,14 @@ const MAX_READERS = 32;
 const HANDSHAKE_TIMEOUT = 5_000;
 
 export class TapListener {
-  /** Readers that are there. */
+  /** The connected readers. */
   readonly streams: Set<FrameStream> = new Set();
-  /** Octets that may wait for a reader. */
+  /** Bound for the bytes that wait for a reader. */
   writeBuffer: number;
   readonly #clock: Clock;
   readonly #log: Logger;
   readonly #refused: CounterSlot;
-  /** Whether it was said that readers are turned away, since there was room last. */
+  /** Whether a full listener was logged since it last had room. */
   #isFull = false;
   readonly #server: Server | TlsServer;
   #holders = 0;
@@ -60,10 +60,10 @@ export class TapListener {
       files === undefined
         ? createServer(accept)
         : nodeTls().createServer({ ...identityOf(files), handshakeTimeout: HANDSHAKE_TIMEOUT }, accept);
-    // Those that are still busy with TLS are no readers yet.
+    // Includes connections that are still in their TLS handshake.
     this.#server.maxConnections = 2 * MAX_READERS;
     this.#server.on("drop", () => this.#refuse());
-    // A reader that does not understand TLS, or shows no certificate.
+    // The peer does not use TLS, or has no valid certificate.
     this.#server.on("tlsClientError", (error) => log.debug(`reader refused: ${error.message}`));
   }
 
@@ -93,7 +93,7 @@ export class TapListener {
     await Promise.all(Array.from(this.streams, (stream) => stream.end()));
   }
 
-  /** Has new readers see these certificates from now on. */
+  /** Uses these certificates for new readers from now on. */
   renew(files: TapFiles): void {
     if ("setSecureContext" in this.#server) this.#server.setSecureContext(identityOf(files));
   }
@@ -117,7 +117,7 @@ export class TapListener {
     this.#refused.add(1);
     if (this.#isFull) return;
     this.#isFull = true;
-    this.#log.warning(`a dnstap reader is turned away: ${MAX_READERS} are connected already`);
+    this.#log.warning(`a dnstap reader is refused: ${MAX_READERS} are connected already`);
   }
 }
 
@@ -145,13 +145,11 @@ function read(file: string): Buffer {
   }
 }
 
-/**
- * Removes a socket that a process left behind when it ended without a word.
- * @throws SetupError for a file that is not a socket
- */
+/** Removes a socket that a crashed process left behind. @throws SetupError for a file that is not a socket */
 export function removeSocket(path: string): void {
   const found = lstatSync(path, { throwIfNoEntry: false });
   if (found === undefined) return;
-  if (!found.isSocket()) throw new SetupError(`dnstap: ${path} exists and is not a socket: it is left alone`);
+  if (!found.isSocket())
+    throw new SetupError(`dnstap: ${path} exists and is not a socket: remove it, or choose another path`);
   rmSync(path, { force: true });
 }

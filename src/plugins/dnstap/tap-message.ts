@@ -1,4 +1,4 @@
-/** dnstap's protobuf (dnstap.pb) written by hand: no object for a message. */
+/** A hand-written encoder for dnstap's protobuf (dnstap.pb) that creates no object per message. */
 import { copyOctets, writeU16 } from "../../dns/octets.ts";
 import type { Endpoint, TransportName } from "../../plugin/message/endpoint.ts";
 
@@ -21,7 +21,7 @@ const PROTOCOLS: Readonly<Record<TransportName, number>> = {
   quic: 7,
 };
 
-/** What exchanges with upstreams are called. */
+/** Protocol names of exchanges with upstreams. */
 const EXCHANGES: ReadonlyMap<string, number> = new Map([
   ...Object.entries(PROTOCOLS),
   ["tcp-tls", PROTOCOLS.tls],
@@ -39,7 +39,7 @@ export interface TapFacts {
   readonly type: number;
   readonly protocol: number;
   readonly client: Endpoint | undefined;
-  /** 4 or 16 octets of the server that was asked, and its port. */
+  /** 4 or 16 octets of the upstream's address, and its port. */
   readonly server: { readonly octets: Uint8Array; readonly port: number } | undefined;
   /** Milliseconds of the Unix epoch. */
   readonly queryTime: number;
@@ -48,7 +48,7 @@ export interface TapFacts {
   readonly response: Uint8Array | undefined;
 }
 
-/** Writes `Dnstap` messages of one sender into a buffer that is used again and again. */
+/** Writes `Dnstap` messages of one sender into a reused buffer. */
 export class TapWriter {
   readonly octets: Uint8Array = new Uint8Array(2 * 0x10000 + 8192);
   readonly #body = new Uint8Array(2 * 0x10000 + 1024);
@@ -62,7 +62,7 @@ export class TapWriter {
     this.#version = Buffer.from(version).subarray(0, 1024);
   }
 
-  /** @returns octets of the message, which begins at the first of {@link octets} */
+  /** @returns length of the message, which begins at the start of {@link octets} */
   write(facts: TapFacts, extra: string): number {
     this.#out = this.#body;
     this.#at = 0;
@@ -124,8 +124,8 @@ export class TapWriter {
 }
 
 /**
- * Queries to upstreams are shown with the id of the client, so their replies are, too: that is how readers pair them. The octets may be a
- * `Buffer`, whose `slice` copies nothing.
+ * Sets the id of a reply. Queries to upstreams are logged with the client's id, so their replies are, too, and
+ * readers can pair them. The bytes may be a `Buffer`, whose `slice` copies nothing.
  */
 export function withId(reply: Uint8Array, id: number): Uint8Array {
   const copy = copyOctets(reply, 0, reply.length);

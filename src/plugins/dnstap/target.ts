@@ -1,4 +1,4 @@
-/** The words behind the directive. */
+/** The arguments of the directive. */
 
 const MIB = 1024 * 1024;
 const MESSAGES = 10_000;
@@ -6,16 +6,16 @@ const MESSAGES = 10_000;
 export class TapTarget {
   readonly listens: boolean;
   readonly full: boolean;
-  /** Of a Unix socket; empty for one of the network. */
+  /** Path of a Unix socket; empty for TCP. */
   readonly path: string;
   readonly host: string;
   readonly port: number;
   readonly isTls: boolean;
-  /** Octets that may wait in a socket. */
+  /** Bound for the bytes that wait in a socket. */
   readonly writeBuffer: number;
-  /** Messages that may wait. */
+  /** Bound for the messages that wait. */
   readonly queue: number;
-  /** As it was written, for messages. */
+  /** The target as written, for messages. */
   readonly text: string;
 
   private constructor(parts: Omit<TapTarget, never>) {
@@ -30,12 +30,12 @@ export class TapTarget {
     this.text = parts.text;
   }
 
-  /** @returns what is wrong, in words, where something is */
+  /** @returns an error message for invalid arguments */
   static parse(words: readonly string[]): TapTarget | string {
     const listens = words[0] === "listen";
     const [socket = "", second, third, fourth, ...more] = listens ? words.slice(1) : words;
     if (socket === "") return "dnstap: a socket is missing";
-    if (more.length > 0) return `dnstap: '${more[0]}' is one word too many`;
+    if (more.length > 0) return `dnstap: '${more[0]}' is one argument too many`;
     const writeBuffer = numberIn(third ?? "1", 1, 1024);
     if (writeBuffer === undefined) return `dnstap: '${third}' is not a write buffer size from 1 to 1024 MiB`;
     const queue = numberIn(fourth ?? "1", 1, 4096);

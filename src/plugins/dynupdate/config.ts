@@ -1,3 +1,6 @@
+import { normalize } from "node:path";
+import type { DiagnosticSink } from "../../corefile/diagnostic.ts";
+import type { Directive } from "../../corefile/tree.ts";
 import type { Name } from "../../dns/index.ts";
 import { type Argument, INVALID } from "../../plugin/config/arguments.ts";
 import type { Option } from "../../plugin/config/options.ts";
@@ -9,6 +12,7 @@ import {
   merged,
   single,
   text,
+  type Value,
   ValueProblem,
 } from "../../plugin/index.ts";
 import { type AllowRule, allowRules, permissionOf } from "../../zones/updates/allow-rules.ts";
@@ -23,7 +27,7 @@ export interface DynUpdateConfig {
   readonly max_update_records: number;
 }
 
-/** The zone of the line, or the only one of the keys. */
+/** The zone of the line, or else the only zone of the block's keys. */
 const zone: Argument<Name> = {
   read(cursor) {
     const { context, owner } = cursor;
@@ -46,7 +50,7 @@ const zone: Argument<Name> = {
   usage: (label) => `[${label}]`,
 };
 
-/** A second line of the keyword is an error. */
+/** Rejects a repeated option. */
 function once<T>(inner: Option<T>): Option<T> {
   return {
     read(lines, context) {
@@ -67,11 +71,19 @@ function limit(name: string, fallback: number): Option<number> {
   return once(single(integer({ min: 1, problem: () => `${name} requires a positive integer` }), fallback));
 }
 
+const databasePath: Value<string> = {
+  expected: "a path",
+  parse: (word) =>
+    word === ""
+      ? new ValueProblem("Wrong argument count or unexpected line ending after '': an empty path")
+      : word,
+};
+
 const eachLine: ConfigSchema<DynUpdateConfig> = directive({
   args: { zone },
   options: {
     file: once(single(text("a path"))),
-    database: once(single(text("a path"))),
+    database: once(single(databasePath)),
     allow: allowRules(),
     max_records: limit("max_records", 10_000),
     max_bytes: limit("max_bytes", 8_388_608),
@@ -79,13 +91,8 @@ const eachLine: ConfigSchema<DynUpdateConfig> = directive({
   },
   occurrences: "each",
   check(config, report, at) {
-    if (config.file === undefined)
-      report.error("DYNUPDATE_FILE_MISSING", at(), "file is required", { expected: "file DBFILE" });
-    else if (config.allow.length === 0)
-      report.error("DYNUPDATE_ALLOW_MISSING", at(), "at least one allow rule is required", {
-        expected: "allow KEY NAME TYPE...",
-      });
-    if (config.file !== undefined && config.file === config.database)
+    const { file, database } = config;
+    if (file !== undefined && database !== undefined && normalize(file) === normalize(database))
       report.error("DYNUPDATE_DATABASE_SEED", at("database"), "database and seed must be different files");
     for (const rule of config.allow) {
       const permission = permissionOf(rule, config.zone);
@@ -94,17 +101,29 @@ const eachLine: ConfigSchema<DynUpdateConfig> = directive({
   },
 });
 
+/** At the closing brace, where CoreDNS finds it out. */
+function reportMissing(line: DynUpdateConfig, occurrence: Directive, report: DiagnosticSink): void {
+  const { span } = occurrence.closingBrace ?? occurrence.name;
+  if (line.file === undefined)
+    report.error("DYNUPDATE_FILE_MISSING", span, "file is required", { expected: "file DBFILE" });
+  else if (line.allow.length === 0)
+    report.error("DYNUPDATE_ALLOW_MISSING", span, "at least one allow rule is required", {
+      expected: "allow KEY NAME TYPE...",
+    });
+}
+
 /** One instance for all lines of a block: none has the zone or the database of another. */
 export const dynUpdateConfig: ConfigSchema<readonly DynUpdateConfig[]> = merged({
   description: eachLine.description,
   parse(occurrences, context) {
     const lines = eachLine.parse(occurrences, context);
-    for (const [index, { zone, database }] of lines?.entries() ?? []) {
-      const refuse = (message: string): void => {
-        const occurrence = occurrences[index];
-        if (occurrence !== undefined)
-          context.report.error("DYNUPDATE_REPEATED", occurrence.name.span, message);
-      };
+    for (const [index, line] of lines?.entries() ?? []) {
+      const occurrence = occurrences[index];
+      if (occurrence === undefined) continue;
+      reportMissing(line, occurrence, context.report);
+      const { zone, database } = line;
+      const refuse = (message: string): void =>
+        context.report.error("DYNUPDATE_REPEATED", occurrence.name.span, message);
       const former = lines?.slice(0, index) ?? [];
       if (former.some((line) => line.zone.equals(zone)))
         refuse(`zone "${zone}" has a dynupdate line already`);

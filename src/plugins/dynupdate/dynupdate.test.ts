@@ -27,6 +27,10 @@ for (const [args, lines, message] of [
   ["dyn.test", [FILE, "allow k @ AXFR"], 'invalid RR type "AXFR" in allow rule'],
   ["dyn.test", [FILE, "allow k @ OPT"], 'invalid RR type "OPT" in allow rule'],
   ["dyn.test", [FILE, "allow k..b @ A"], 'invalid TSIG key "k..b"'],
+  ["dyn.test", [FILE, "allow * @ A"], 'invalid TSIG key "*"'],
+  ["dyn.test", [FILE, "allow @ @ A"], 'invalid TSIG key "@"'],
+  ["dyn.test", [FILE, 'allow "" @ A'], 'invalid TSIG key ""'],
+  ["dyn.test", [FILE, 'allow k "" A'], 'allow name "" is outside zone "dyn.test."'],
   ["dyn.test", [FILE, "allow k www.other. A"], 'allow name "www.other." is outside zone "dyn.test."'],
   ["dyn.test", [FILE, "allow k www A"], 'allow name "www" is outside zone "dyn.test."'],
   ["dyn.test", [FILE, "allow k www..dyn.test. A"], 'allow name "www..dyn.test." is outside zone "dyn.test."'],
@@ -35,6 +39,8 @@ for (const [args, lines, message] of [
   ["dyn.test", [FILE, ALLOW, "database"], "Wrong argument count or unexpected line ending after 'database'"],
   ["dyn.test", [FILE, ALLOW, "database a", "database b"], "database specified more than once"],
   ["dyn.test", [FILE, ALLOW, "database db"], "database and seed must be different files"],
+  ["dyn.test", [FILE, ALLOW, "database ./db"], "database and seed must be different files"],
+  ["dyn.test", [FILE, ALLOW, 'database ""'], "Wrong argument count or unexpected line ending after ''"],
   ...["max_records", "max_bytes", "max_update_records"].flatMap((limit) => [
     ["dyn.test", [FILE, ALLOW, `${limit} 0`], `${limit} requires a positive integer`] as const,
     ["dyn.test", [FILE, ALLOW, `${limit} -1`], `${limit} requires a positive integer`] as const,
@@ -51,6 +57,32 @@ for (const [args, lines, message] of [
     assert.throws(
       () => PluginTest.of(dynupdate, `dynupdate ${args} {\n${lines.join("\n")}\n}`),
       (error) => error instanceof ConfigRefused && error.message.includes(message),
+    );
+  });
+}
+
+for (const [title, text, place] of [
+  [
+    "at the closing brace: no file",
+    `dynupdate dyn.test {\n${ALLOW}\n}`,
+    "Corefile:4:1: error: file is required",
+  ],
+  [
+    "at the closing brace: no rule",
+    `dynupdate dyn.test {\n${FILE}\n}`,
+    "Corefile:4:1: error: at least one allow rule is required",
+  ],
+  ["at the directive without a block", "dynupdate dyn.test", "Corefile:2:1: error: file is required"],
+  [
+    "for each line of a block",
+    `dynupdate a.test {\n${FILE}\n${ALLOW}\n}\ndynupdate b.test {\n}`,
+    "Corefile:7:1: error: file is required",
+  ],
+] as const) {
+  test(`says what is missing ${title}`, () => {
+    assert.throws(
+      () => PluginTest.of(dynupdate, text),
+      (error) => error instanceof ConfigRefused && error.message.includes(place),
     );
   });
 }
@@ -76,6 +108,13 @@ for (const [title, options, files, message] of [
     { db: SEED },
     /zone file "db" exceeds configured limits/,
   ],
+  [
+    "a database in a directory that does not exist",
+    "file db\ndatabase db-none/database",
+    { db: SEED },
+    /db-none\/database cannot be created: its directory does not exist$/,
+  ],
+  ["a directory as database", "file db\ndatabase /tmp", { db: SEED }, /: \/tmp is a directory: name a file$/],
   [
     "a bbolt database",
     "file db\ndatabase bolt",

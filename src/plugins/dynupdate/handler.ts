@@ -8,7 +8,7 @@ import type { DynUpdateConfig } from "./config.ts";
 
 interface SeededZone {
   readonly zone: FileZone;
-  /** As the Corefile names it. */
+  /** The path in the Corefile. */
   readonly seed: string;
   readonly policy: UpdatePolicy;
 }
@@ -55,7 +55,7 @@ export class DynamicZones extends UpdatedZones {
   }
 
   async start(): Promise<void> {
-    // A follower has its zones from the leader.
+    // A follower gets its zones from the leader.
     if (!this.#isLeader) return;
     for (const { zone, seed, policy } of this.#seeded) {
       try {

@@ -1,4 +1,4 @@
-/** `dynupdate`: a zone that signed updates change (RFC 2136). */
+/** `dynupdate`: a zone that signed updates can change (RFC 2136). */
 import { definePlugin } from "../../plugin/index.ts";
 import { dynUpdateConfig } from "./config.ts";
 import { DynamicZones } from "./handler.ts";

@@ -10,13 +10,13 @@ import {
 } from "../../plugin/index.ts";
 
 export interface ErraticBehaviour {
-  /** Every n-th query is dropped, truncated or delayed, beginning with the first; 0 for none. */
+  /** Every n-th query is dropped, truncated or delayed, starting with the first; 0 for none. */
   readonly dropEach: number;
   readonly truncateEach: number;
   readonly delayEach: number;
   /** Milliseconds. */
   readonly delay: number;
-  /** How often the address stands in an answer. */
+  /** Number of copies of the address in an answer. */
   readonly copies: number;
 }
 
@@ -84,7 +84,7 @@ function isTurn(number: number, each: number): boolean {
   return each > 0 && number % each === 0;
 }
 
-/** A small zone; without the SOA record at its end a transfer is cut off (RFC 5936 section 2.2). */
+/** A small zone; without the SOA record at its end a transfer is truncated (RFC 5936 section 2.2). */
 function transferOf(zone: Name, cutOff: boolean): ResourceRecord[] {
   const soa = SOA.create(zone, 0, {
     primary: zone,

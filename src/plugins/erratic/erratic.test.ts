@@ -4,7 +4,7 @@ import { Rcode } from "../../dns/index.ts";
 import { ConfigRefused, PluginTest } from "../../plugin/testing.ts";
 import erratic from "./index.ts";
 
-/** What became of so many A queries: `a`nswered, `t`runcated or `d`ropped. */
+/** The outcomes of `count` A queries: `a`nswered, `t`runcated or `d`ropped. */
 async function fates(text: string, count: number): Promise<string> {
   const plugin = PluginTest.of(erratic, text);
   let seen = "";
@@ -52,14 +52,14 @@ describe("answers", () => {
     assert.deepEqual(answer.answer, new Array(30).fill("a. 0 IN A 192.0.2.53"));
   });
 
-  test("other types fail, and count", async () => {
+  test("other types fail, and are counted", async () => {
     const plugin = PluginTest.of(erratic, "erratic {\n drop 2\n}");
     assert.equal((await plugin.outcome({ name: "a.", type: "MX" })).kind, "dropped");
     const outcome = await plugin.outcome({ name: "a.", type: "MX" });
     assert.ok(outcome.kind === "failed" && outcome.rcode === Rcode.SERVFAIL);
   });
 
-  test("a transfer ends in the SOA record, unless it is cut off", async () => {
+  test("a transfer ends in the SOA record, unless it is truncated", async () => {
     const plugin = PluginTest.of(erratic, "erratic {\n truncate 2\n}");
     const types = async (): Promise<string> => {
       const { answer } = await plugin.ask({ name: "xx.", type: "AXFR", transport: "tcp" });
@@ -83,7 +83,7 @@ test("delays every n-th answer", async () => {
   assert.equal(plugin.clock.pendingTimers, 0);
 });
 
-test("delays by 100 ms unless told otherwise", async () => {
+test("delays by 100 ms by default", async () => {
   const plugin = PluginTest.of(erratic, "erratic {\n delay\n}");
   const delayed = plugin.outcome({ name: "a." });
   plugin.clock.advance(100);

@@ -1,4 +1,4 @@
-/** `erratic`: a bad server for tests of clients. */
+/** `erratic`: a faulty server for tests of clients. */
 import { overlooked } from "../../plugin/config/arguments.ts";
 import { definePlugin, directive, duration, flag, integer, option, optional } from "../../plugin/index.ts";
 import { ErraticServer } from "./erratic-server.ts";
@@ -13,6 +13,7 @@ const delay = duration({ min: 0, problem: (word) => `illegal duration value give
 export default definePlugin({
   name: "erratic",
   summary: "Drops, delays or truncates some responses, for tests of clients.",
+  claims: () => ({ zones: [] }),
   config: directive({
     args: { more: overlooked() },
     options: {

@@ -11,17 +11,17 @@ import {
   type Timer,
 } from "../../plugin/index.ts";
 
-/** How errors of one kind are summed up. */
+/** How to consolidate errors of one kind. */
 export interface ConsolidationRule {
   /** Milliseconds. */
   readonly period: number;
   readonly pattern: Pattern;
   readonly level: "warning" | "error" | "info" | "debug";
-  /** Logs the first error of each period as it comes. */
+  /** Whether to log the first error of each period at once. */
   readonly showFirst: boolean;
 }
 
-/** Logs the errors of queries that failed further down the chain, and passes the failures on. */
+/** Logs errors of queries that failed further down the chain, and passes the failures on. */
 export class ErrorLog {
   readonly #consolidations: readonly Consolidation[];
   readonly #log: Logger;
@@ -31,7 +31,7 @@ export class ErrorLog {
     this.#log = log;
   }
 
-  /** Prints what is still being counted. */
+  /** Logs the counts of the current periods. */
   stop(): void {
     for (const consolidation of this.#consolidations) consolidation.flush();
   }
@@ -46,11 +46,11 @@ export class ErrorLog {
     return outcome;
   };
 
-  /** Answers that are given again are not errors. */
+  /** Repeated answers are never errors. */
   readonly handle: Handler = afterwards(this.#report, this.#report, { repeatable: true });
 }
 
-/** Counts errors of one kind, and says how many there were once a period after the first of them. */
+/** Counts errors of one kind, and logs their number once per period after the first of them. */
 class Consolidation {
   readonly rule: ConsolidationRule;
   readonly #clock: Clock;

@@ -44,7 +44,7 @@ test("logs failures that come later, with any rcode and type", async () => {
   ]);
 });
 
-test("says nothing of answers, drops and failures without error", async () => {
+test("logs no answers, drops and failures without an error", async () => {
   const running = start("errors");
   const ends: readonly Next[] = [
     (query) => query.reply({ rcode: Rcode.SERVFAIL }),
@@ -60,7 +60,7 @@ test("stacktrace belongs to the block", () => {
   assert.equal(start("errors {\n stacktrace\n}").settings.stackTraces, true);
 });
 
-test("counts errors that match, and sums them up a period after the first", async () => {
+test("counts errors that match, and logs their number a period after the first", async () => {
   const running = start('errors {\n consolidate 1m30s ".*timeout$"\n}');
   await fail(running, "i/o timeout");
   running.clock.advance(89_999);
@@ -100,7 +100,7 @@ for (const [level, prefix] of [
   });
 }
 
-test("with show_first an error that stays alone is not summed up", async () => {
+test("with show_first a single error has no summary", async () => {
   const running = start("errors {\n consolidate 5m timeout show_first\n}");
   await fail(running, "timeout 1");
   running.clock.advance(300_000);
@@ -122,7 +122,7 @@ test("of several patterns the first that matches counts", async () => {
   ]);
 });
 
-test("what is still being counted is printed at the end, and no timer stays", async () => {
+test("pending counts are logged at the end, and no timer stays", async () => {
   const running = start("errors {\n consolidate 5m timeout\n consolidate 5m refused\n}");
   await fail(running, "timeout");
   assert.equal(running.clock.pendingTimers, 1);

@@ -1,4 +1,4 @@
-/** `errors`: why queries failed, in the process log. */
+/** `errors`: logs why queries failed. */
 import { compilePattern, type Pattern, PatternError } from "../../lib/text/pattern.ts";
 import { optionalWhen } from "../../plugin/config/arguments.ts";
 import {

@@ -4,7 +4,7 @@ import { ConfigRefused, PluginTest } from "../../plugin/testing.ts";
 import etcd from "./index.ts";
 import { readSkydnsConfig } from "./skydns-config.ts";
 
-test("reads everything that the directive knows", () => {
+test("reads every option of the directive", () => {
   const { configs, warnings } = PluginTest.of(
     etcd,
     `etcd example.org {
@@ -31,7 +31,7 @@ test("reads everything that the directive knows", () => {
   assert.equal(config?.["max-lease-ttl"], 3_600_000);
 });
 
-test("options of old versions are accepted and warned of", () => {
+test("options of old versions get a warning", () => {
   const { warnings } = PluginTest.of(
     etcd,
     "etcd {\n upstream /etc/resolv.conf\n debug\n}\netcd second.example",
@@ -61,7 +61,7 @@ for (const [text, message] of [
   });
 }
 
-test("of SkyDNS's configuration, says what has its place elsewhere", () => {
+test("names the fields of SkyDNS's configuration that belong elsewhere", () => {
   const read = readSkydnsConfig(
     '{"domain":"x.","ttl":60,"min_ttl":9,"priority":3,"hostmaster":"me@example.org","nameservers":["192.0.2.1:53"],"no_rec":false}',
   );

@@ -30,29 +30,29 @@ const DEFAULT_ENDPOINT = "http://localhost:2379";
 const DEFAULT_TTL = 300;
 const DEFAULT_PRIORITY = 10;
 const DEFAULT_MIN_TTL = 30;
-/** Milliseconds that etcd has for one answer. */
+/** Time-out of a request in milliseconds. */
 const TIMEOUT = 5_000;
 /** Milliseconds that a reload waits for the first listing. */
 const WARM_UP = 5_000;
 const MAX_OCTETS = 128 * 1024 * 1024;
-/** Malformed values that are named in the log, of one listing and what comes behind it. */
+/** Bound for the malformed values named in the log, per listing and the changes after it. */
 const MAX_COMPLAINTS = 10;
-/** Milliseconds in which failures of queries are said once. */
+/** Milliseconds in which failures of queries are logged once. */
 const FAILURE_PAUSE = 5_000;
 
-/** Keys that are kept, which outlive a reload that asks for the same. */
+/** The mirrored keys, which outlive a reload with the same settings. */
 interface KnownKeys {
-  /** Where they are from: endpoints, credentials, and which keys are wanted. */
+  /** Identifies their source: endpoints, credentials, and the wanted keys. */
   readonly source: string;
   readonly client: EtcdClient;
   readonly mirror: KeyMirror;
-  /** Instances that answer from them. */
+  /** Instances that use them. */
   users: number;
 }
 
 const ETCD_KEYS: ServiceKey<KnownKeys> = new ServiceKey("keys of etcd");
 
-/** One `etcd` directive: SkyDNS's records, kept here and followed as they change. */
+/** One `etcd` directive: SkyDNS records, mirrored here and kept up to date. */
 export class Etcd implements PluginInstance {
   readonly #config: EtcdConfig;
   readonly #site: Site;
@@ -87,7 +87,7 @@ export class Etcd implements PluginInstance {
       minLease: config["min-lease-ttl"],
       maxLease: config["max-lease-ttl"],
     };
-    site.changingNames.addZones(config.zones.zones);
+    site.changingNames.addZones(config.zones.zones, { tellsOfAdditions: false });
     this.#metrics = new EtcdMetrics(site.metrics, config.zones);
     this.#changedAt = seconds(site.clock.wallTime());
     const [first] = config.zones.zones;
@@ -171,7 +171,10 @@ export class Etcd implements PluginInstance {
     this.#use({ source, client, mirror, users: 0 });
   }
 
-  /** Answers from these keys from now on; a reload takes them over from the one before, whatever etcd does meanwhile. */
+  /**
+   * Answers from these keys from now on; a reload takes them over from the previous configuration, whatever the state
+   * of etcd.
+   */
   #use(keys: KnownKeys): void {
     const { client, mirror } = keys;
     keys.users++;
@@ -184,7 +187,7 @@ export class Etcd implements PluginInstance {
       seen: (key, value) => this.#seen(key, value),
       changed: (key) => this.#changed(key),
       listed: () => this.#listed(),
-      // Names that were missing are no longer known to be.
+      // Names that were missing may exist now.
       lost: () => this.#handler.forgetAnswers(),
     });
     this.#metrics.follow(mirror, this.#site.clock);
@@ -198,7 +201,7 @@ export class Etcd implements PluginInstance {
     timer.cancel();
   }
 
-  /** What was known once is answered from, whatever becomes of etcd. */
+  /** The mirrored keys are enough to answer, whatever the state of etcd. */
   ready(): boolean {
     return this.#config.read_through || this.#mirror?.state === "too large" || this.#isKept;
   }
@@ -206,7 +209,7 @@ export class Etcd implements PluginInstance {
   describeState(): string[] {
     const zone = this.#config.zones.zones[0] ?? Name.root;
     const mirror = this.#mirror;
-    if (mirror === undefined) return [`${zone} etcd: every query asks ${this.#client?.endpoint ?? ""}`];
+    if (mirror === undefined) return [`${zone} etcd: reads ${this.#client?.endpoint ?? ""} for every query`];
     const { state, tree, age, lastError, revision } = mirror;
     const since = `${Math.floor(age / 1000)}s`;
     const keys = `${tree.size} keys at revision ${revision}`;
@@ -217,10 +220,12 @@ export class Etcd implements PluginInstance {
         return [
           mirror.isSynced
             ? `${zone} etcd: away for ${since} (${lastError}); answering from the last known ${keys}`
-            : `${zone} etcd: away for ${since} (${lastError}); nothing is known yet`,
+            : `${zone} etcd: away for ${since} (${lastError}); no keys were listed yet`,
         ];
       case "too large":
-        return [`${zone} etcd: too many keys to keep; every query asks ${this.#client?.endpoint ?? ""}`];
+        return [
+          `${zone} etcd: too many keys to mirror; reads ${this.#client?.endpoint ?? ""} for every query`,
+        ];
       case "listing":
         return [`${zone} etcd: being listed`];
     }
@@ -252,7 +257,7 @@ export class Etcd implements PluginInstance {
     return this.#remote;
   }
 
-  /** The keys whose subtrees this directive answers from. A subtree in another one is not named twice. */
+  /** The roots of the subtrees that this directive answers from, without those inside another. */
   #wantedKeys(): string[] {
     const zones = this.#config.zones.zones.map((zone) => keyOfName(this.#prefix, zone));
     if (this.#config.skydns_config) zones.push(this.#configKey);
@@ -282,7 +287,7 @@ export class Etcd implements PluginInstance {
       this.#metrics.malformed.increment();
       this.#complaints++;
       if (this.#complaints > MAX_COMPLAINTS) return;
-      const more = this.#complaints === MAX_COMPLAINTS ? "; further ones are not named" : "";
+      const more = this.#complaints === MAX_COMPLAINTS ? "; further skipped keys are not logged" : "";
       this.#site.log.warning(`key is skipped: ${error.message}${more}`);
     }
   }
@@ -305,10 +310,11 @@ export class Etcd implements PluginInstance {
     const name = nameOfKey(this.#prefix, key);
     const zone = name === undefined ? undefined : this.#config.zones.match(name);
     if (name === undefined || zone === undefined) return;
-    // What stands below a name is shown at the name; that of the zone's apex grows old by itself, unless it is meant.
-    const parent = name.parent ?? name;
-    const isOfApex = parent.labelCount === zone.labelCount + 2 && parent.labelText(1) === "dns";
-    this.#touched.push(isOfApex ? zone : parent.isBelow(zone) ? parent : name);
+    // What stands below a name is shown at the name, however far below; that of the zone's apex grows old by itself, unless it is meant.
+    let highest = name;
+    while (highest.labelCount > zone.labelCount + 1) highest = highest.parent ?? zone;
+    const isOfApex = name.labelCount > zone.labelCount + 1 && highest.labelText(0) === "dns";
+    this.#touched.push(isOfApex ? zone : highest);
     this.#round ??= this.#site.clock.after(0, () => this.#forgetTouched());
   }
 

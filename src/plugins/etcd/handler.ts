@@ -1,4 +1,4 @@
-/** Queries -> replies out of etcd's keys (docs/spec/coredns-behaviour.md#skydns-records). */
+/** Answers queries from etcd's keys (docs/spec/coredns-behaviour.md#skydns-records). */
 import { ExtendedErrorCode, extendedError, Name, Rcode, RecordType, SOA } from "../../dns/index.ts";
 import { keyOfName } from "../../etcd/skydns/key-path.ts";
 import type { Fallthrough, Next, Outcome, Query, Reply, ReplyContent, ZoneList } from "../../plugin/index.ts";
@@ -14,19 +14,19 @@ export interface EtcdHandlerOptions {
   readonly rules: ItemRules;
   readonly authority: AuthorityRules;
   readonly fallthrough: Fallthrough;
-  /** Where keys come from at this moment. */
+  /** The current source of keys. */
   source(): KeySource<Found>;
-  /** Whether what it gives is kept here, and everything that changes it is told to {@link EtcdHandler.forgetAnswers}. */
+  /** Whether the keys are mirrored here, with every change reported to {@link EtcdHandler.forgetAnswers}. */
   isKept(): boolean;
-  /** etcd cannot be asked at the moment: keys that came meanwhile are not known. */
+  /** etcd is unreachable at the moment: newer keys are missing. */
   isAway(): boolean;
-  /** Seconds since 1970: when the keys changed last, as far as anybody knows. */
+  /** Seconds since 1970: when the keys last changed, as far as it is known. */
   serial(): number;
   staleAnswer(): void;
   failed(error: Error): void;
 }
 
-/** What SOA records say; SkyDNS's configuration may change it. */
+/** The data of SOA records; SkyDNS's configuration may change it. */
 export interface AuthorityRules {
   /** Seconds. */
   minTtl: number;
@@ -34,7 +34,7 @@ export interface AuthorityRules {
   hostmaster: Name | undefined;
 }
 
-/** Lookups through the server for one answer; each may take as long as an upstream does. */
+/** Bound for lookups through the server for one answer; each may take as long as an upstream. */
 const MAX_LOOKUPS = 16;
 
 export class EtcdHandler {
@@ -56,18 +56,18 @@ export class EtcdHandler {
       return next(query);
     }
     if (query.type === RecordType.SOA) {
-      query.trace?.note("every name in a zone has the zone's SOA record here");
+      query.trace?.note("this plugin returns the zone's SOA record for every name");
       return this.#reply(query, { answer: [this.#authority(zone)] }, true);
     }
     return new Answering(this, this.#options, query, zone, next).run();
   }
 
-  /** Gives the memory of remembered answers back, once nobody asks any more: see `AnswerMemo`. */
+  /** Releases the memory of memoized answers when there are no more queries: see `AnswerMemo`. */
   release(releasePages: ((octets: Uint8Array) => void) | undefined): void {
     this.#memo.release(releasePages);
   }
 
-  /** Keys changed: no answer given so far may be given again. */
+  /** Keys changed: drops all memoized answers. */
   forgetAnswers(): void {
     this.#memo.clear();
   }
@@ -90,7 +90,7 @@ export class EtcdHandler {
 
   missing(query: Query, zone: Name, next: Next): Outcome | Promise<Outcome> {
     if (this.#options.isAway()) {
-      query.trace?.note("there is no key for the name, but etcd is away and may have one by now");
+      query.trace?.note("there is no key for the name, but etcd is away and may have a new one");
       return this.#reply(query, { rcode: Rcode.SERVFAIL, authority: [this.#authority(zone)] }, false);
     }
     if (this.#options.fallthrough.permits(query.name)) {
@@ -133,7 +133,7 @@ export class EtcdHandler {
   }
 }
 
-/** The steps of one answer: on their way without a promise for as long as nothing has to be waited for. */
+/** The steps of one answer: synchronous as long as nothing has to be waited for. */
 class Answering {
   readonly #handler: EtcdHandler;
   readonly #options: EtcdHandlerOptions;

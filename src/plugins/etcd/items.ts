@@ -1,27 +1,27 @@
-/** What etcd says of one name, wherever it is read from. */
+/** The items of one name, whatever their source. */
 import type { Name } from "../../dns/name.ts";
 import { matchesPattern, nameOfKey, patternOfName } from "../../etcd/skydns/key-path.ts";
 import { readServiceItem, type ServiceItem, ServiceItemError } from "../../etcd/skydns/service-item.ts";
 import { formatIpAddress, isIpv4Mapped, parseIpAddress } from "../../lib/net/ip-address.ts";
 
-/** One key's item, with what of it depends on the server filled in. */
+/** The item of one key, with the defaults of the server filled in. */
 export interface Item extends ServiceItem {
   readonly key: string;
-  /** What the item is to a query for addresses. An item that has no host, or text beside a host name, is `text`. */
+  /** How the item answers a query for addresses. An item without a host, or with text beside a host name, is `text`. */
   readonly kind: "ipv4" | "ipv6" | "name" | "text";
-  /** The address in canonical text, where it is one. */
+  /** The address in canonical text, if the host is one. */
   readonly address: string;
 }
 
-/** A key as it was read. */
+/** A key as read. */
 export interface KeyEntry {
   readonly key: string;
   readonly value: Buffer;
-  /** Milliseconds that its lease still runs, `Infinity` without one. */
+  /** Remaining milliseconds of its lease, `Infinity` without one. */
   readonly leaseLeft: number;
 }
 
-/** What was found for a name. */
+/** The result for a name. */
 export type Reading =
   | { readonly kind: "found"; readonly items: readonly Item[] }
   | { readonly kind: "missing" }
@@ -30,7 +30,7 @@ export type Reading =
 export const MISSING: Reading = { kind: "missing" };
 
 export interface ItemRules {
-  /** Seconds of an item that says nothing itself. */
+  /** Seconds, for items without a TTL. */
   ttl: number;
   priority: number;
   /** Milliseconds. */
@@ -38,17 +38,17 @@ export interface ItemRules {
   readonly maxLease: number;
 }
 
-/** What came of the leases that were looked at. */
+/** Findings about the leases of an answer. */
 export interface LeaseMarks {
-  /** An answer depends on the time. */
+  /** Whether the answer depends on the time. */
   hasLease: boolean;
-  /** A lease was over. */
+  /** Whether a lease has expired. */
   isStale: boolean;
 }
 
 /**
- * Makes a reading of the keys that were found. A key with a value that is none spoils itself alone: only where nothing else is
- * there does the question fail.
+ * Makes a reading of the keys that were found. A malformed value affects only its own key: the question fails only if
+ * there are no other items.
  */
 export function readItems(entries: readonly KeyEntry[], rules: ItemRules, marks: LeaseMarks): Reading {
   if (entries.length === 0) return MISSING;
@@ -87,7 +87,7 @@ function itemOf({ key, value, leaseLeft }: KeyEntry, rules: ItemRules, marks: Le
   };
 }
 
-/** Seconds: what the item says and what its lease leaves, whichever is less. */
+/** Seconds: the item's TTL or the rest of its lease, whichever is less. */
 function ttlOf(own: number, leaseLeft: number, rules: ItemRules, marks: LeaseMarks): number {
   if (leaseLeft === Number.POSITIVE_INFINITY) return own === 0 ? rules.ttl : own;
   marks.hasLease = true;
@@ -97,8 +97,8 @@ function ttlOf(own: number, leaseLeft: number, rules: ItemRules, marks: LeaseMar
 }
 
 /**
- * Items of the same group as those with the shortest keys, and items without any; all of them where those have none, or several
- * (docs/spec/kube-dns.md#wildcards-and-groups).
+ * Items of the same group as those with the shortest keys, and items without a group; all items if those have no
+ * group, or several (docs/spec/kube-dns.md#wildcards-and-groups).
  */
 function ofOneGroup(items: readonly Item[]): readonly Item[] {
   if (items.every(({ group }) => group === "")) return items;
@@ -114,7 +114,7 @@ function depth(key: string): number {
   return key.split("/").length;
 }
 
-/** Where keys come from: kept here, or read from etcd each time. */
+/** Where keys come from: mirrored here, or read from etcd each time. */
 export interface KeySource<Result> {
   below(key: string): Result;
   exactly(key: string): Result;
@@ -123,8 +123,8 @@ export interface KeySource<Result> {
 export type Found = readonly KeyEntry[] | Promise<readonly KeyEntry[]>;
 
 /**
- * The keys that stand for a name: all those below it, or where there are none its own; with wildcards, those that fit.
- * @param exact its own alone
+ * The keys for a name: all keys below it, else the key itself; with wildcards, all matching keys. @param exact only
+ * the key itself
  */
 export function findKeys(
   source: KeySource<Found>,
@@ -144,7 +144,7 @@ export function findKeys(
   return below instanceof Promise ? below.then(orExactly) : orExactly(below);
 }
 
-/** The name that stands for an item as a target, labels taken off as it says. */
+/** The target name of an item, without the labels that it strips. */
 export function targetOfItem(prefix: string, item: Item): Name | undefined {
   const name = nameOfKey(prefix, item.key);
   if (name === undefined || item.targetStrip <= 0 || item.targetStrip >= name.labelCount) return name;

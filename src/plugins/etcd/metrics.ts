@@ -1,10 +1,10 @@
 import type { KeyMirror } from "../../etcd/mirror/key-mirror.ts";
 import type { Clock, CounterSlot, GaugeSlot, MetricsRegistry, Timer, ZoneList } from "../../plugin/index.ts";
 
-/** Milliseconds between two looks at what is kept. */
+/** Milliseconds between two updates of the gauges. */
 const INTERVAL = 1_000;
 
-/** What one directive counts, by its first zone. */
+/** The counters of one directive, by its first zone. */
 export class EtcdMetrics {
   readonly stale: CounterSlot;
   readonly malformed: CounterSlot;
@@ -28,9 +28,9 @@ export class EtcdMetrics {
       "portolan_etcd_malformed_values_total",
       "Values from etcd that are not the JSON of SkyDNS.",
     );
-    this.readThrough = counter("portolan_etcd_reads_total", "Reads of etcd on behalf of queries.");
-    this.#keys = gauge("portolan_etcd_keys", "Keys of etcd that are kept here.");
-    this.#octets = gauge("portolan_etcd_index_octets", "Memory that they take.");
+    this.readThrough = counter("portolan_etcd_reads_total", "Reads from etcd on behalf of queries.");
+    this.#keys = gauge("portolan_etcd_keys", "Keys of etcd mirrored in memory.");
+    this.#octets = gauge("portolan_etcd_index_octets", "Memory used by mirrored etcd keys, in bytes.");
     this.#watching = gauge("portolan_etcd_watching", "1 while changes of etcd arrive, 0 while it is away.");
   }
 

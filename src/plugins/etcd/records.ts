@@ -1,6 +1,7 @@
 /**
- * Items -> records (docs/spec/coredns-behaviour.md#skydns-records). Written as generators that ask for what they need and are handed it, at once or later: the
- * same steps serve what is kept here and what has to be waited for.
+ * Turns items into records (docs/spec/coredns-behaviour.md#skydns-records). The steps are generators that yield
+ * requests for data and get the results, at once or later: the same steps serve mirrored keys and keys that have to
+ * be read.
  */
 import {
   A,
@@ -20,7 +21,7 @@ import { nameOfKey } from "../../etcd/skydns/key-path.ts";
 import type { Outcome } from "../../plugin/index.ts";
 import { type Item, type Reading, targetOfItem } from "./items.ts";
 
-/** What a step asks for. */
+/** The data that a step requests. */
 export type Demand =
   | { readonly kind: "read"; readonly name: Name; readonly exact: boolean }
   | { readonly kind: "look up"; readonly name: Name; readonly type: number };
@@ -28,18 +29,18 @@ export type Demand =
 export type Supply = Reading | Outcome;
 type Steps<T> = Generator<Demand, T, Supply>;
 
-/** What is the same for all steps of one answer. */
+/** State shared by all steps of one answer. */
 export interface Course {
   readonly prefix: string;
   readonly zone: Name;
-  /** Whether all keys of the zone stand for its apex, where it has none of its own. */
+  /** Whether the apex uses all keys of the zone if it has none of its own. */
   readonly apexFallsBack: boolean;
-  /** Lookups through the server that may still be made for this answer. */
+  /** Remaining lookups through the server for this answer. */
   lookupsLeft: number;
   isTruncated: boolean;
 }
 
-/** Stands for what cannot be read, or does not exist. */
+/** A key that cannot be read, or does not exist. */
 export class Missing extends Error {
   override readonly name = "Missing";
 }
@@ -49,10 +50,10 @@ export interface Records {
   readonly additional: readonly ResourceRecord[];
 }
 
-/** More links of a chain of aliases are not followed. */
+/** Bound for the links of a chain of aliases. */
 const MAX_CHAIN = 10;
 
-/** The records of a name and type. @throws Missing, or what etcd said */
+/** The records of a name and type. @throws Missing, or an error of etcd */
 export function* recordsOf(course: Course, name: Name, type: number): Steps<Records> {
   switch (type) {
     case RecordType.A:
@@ -77,7 +78,7 @@ export function* recordsOf(course: Course, name: Name, type: number): Steps<Reco
       if (name.equals(course.zone)) return yield* nameServers(course);
       break;
   }
-  // Nothing of this type is ever there: the question is whether the name is.
+  // Records of this type never exist: only the name may.
   yield* itemsAt(course, name, RecordType.A);
   return { answer: [], additional: [] };
 }
@@ -89,13 +90,13 @@ function* read(name: Name, exact: boolean): Steps<readonly Item[]> {
   throw new Missing();
 }
 
-/** The apex has addresses of its own in a place of their own, lest everything in the zone be one. */
+/** The apex has its addresses in a separate place, or every item in the zone would be one. */
 function* itemsAt({ zone, apexFallsBack }: Course, name: Name, type: number): Steps<readonly Item[]> {
   if (name.equals(zone) && type !== RecordType.TXT) {
     try {
       return yield* read(Name.fromLabels(["apex", "dns"], zone), false);
     } catch (error) {
-      // A failure says nothing of what is there: only a missing key has all of the zone read.
+      // Only a missing key makes the apex use the whole zone: after a failure it may exist.
       if (!(error instanceof Missing) || !apexFallsBack) throw error;
     }
   }
@@ -137,7 +138,7 @@ function ownRecord(
   return undefined;
 }
 
-/** The alias that an item is, and what stands behind it; nothing where that leads in a circle, too far or nowhere. */
+/** The alias of an item, and its target's records; empty if the chain loops, is too long or leads nowhere. */
 function* followed(
   course: Course,
   name: Name,
@@ -146,7 +147,7 @@ function* followed(
   chain: readonly ResourceRecord[],
 ): Steps<ResourceRecord[]> {
   const target = hostOf(item);
-  // All that lies below a name is shown at the name: an alias to something there is one to itself.
+  // A name returns all items below it, so an alias to a name below points to itself.
   if (target === undefined || target.isAtOrBelow(name)) return [];
   const alias = CNAME.create(name, item.ttl, { target });
   const isKnown = chain.some((link) => CNAME.is(link) && link.data.target.equals(target));
@@ -158,7 +159,7 @@ function* followed(
   return [alias, ...(yield* lookedUp(course, target, type))];
 }
 
-/** What the server finds outside of the zone, empty where it finds nothing. */
+/** Records that the server finds outside the zone, possibly none. */
 function* lookedUp(course: Course, name: Name, type: number): Steps<readonly ResourceRecord[]> {
   if (course.lookupsLeft === 0) return [];
   course.lookupsLeft--;
@@ -168,7 +169,7 @@ function* lookedUp(course: Course, name: Name, type: number): Steps<readonly Res
   return outcome.answer;
 }
 
-/** Nothing, where the steps fail. */
+/** Returns no records if the steps fail. */
 function* attempt(steps: Steps<ResourceRecord[]>): Steps<ResourceRecord[]> {
   try {
     return yield* steps;
@@ -187,7 +188,7 @@ function* pointers(name: Name): Steps<ResourceRecord[]> {
   return [...targets.values()];
 }
 
-/** Additional records, each once. */
+/** Additional records, without duplicates. */
 class Additions {
   readonly records: ResourceRecord[] = [];
   readonly #known = new Set<string>();
@@ -202,7 +203,7 @@ class Additions {
     );
   }
 
-  /** The addresses of a host that items name. */
+  /** Adds the addresses of a host in items. */
   *addHost(course: Course, host: Name): Steps<void> {
     const key = `${host.toLowerCase()}`;
     if (this.#known.has(key)) return;
@@ -226,7 +227,7 @@ function* services(course: Course, name: Name): Steps<Records> {
   const additions = new Additions();
   const known = new Set<string>();
   for (const item of items) {
-    // Such a port says that there is no service.
+    // This port means that there is no service.
     if (item.port === -1 || item.kind === "text") continue;
     const target = item.kind === "name" ? hostOf(item) : targetOfItem(course.prefix, item);
     if (target === undefined) continue;
@@ -264,7 +265,7 @@ function* mailServers(course: Course, name: Name): Steps<Records> {
   return { answer, additional: additions.records };
 }
 
-/** Those of the zone, which stand in a place of their own and have to be addresses. */
+/** The name servers of the zone, which have a separate place and must be addresses. */
 function* nameServers(course: Course): Steps<Records> {
   const { zone, prefix } = course;
   const answer: ResourceRecord[] = [];
@@ -291,7 +292,7 @@ function hostOf({ host }: Item): Name | undefined {
   return host === "" ? undefined : Name.tryParse(host);
 }
 
-/** Strings of a TXT record hold 255 octets each. */
+/** A character-string of a TXT record holds at most 255 octets. */
 function textParts(text: string): Uint8Array[] {
   const octets = Buffer.from(text);
   const parts: Uint8Array[] = [];

@@ -1,4 +1,7 @@
-/** SkyDNS's own configuration in etcd, a JSON object at `config` below the path (docs/spec/kube-dns.md#own-configuration): what of it this plugin follows. */
+/**
+ * SkyDNS's own configuration in etcd, a JSON object at `config` below the path
+ * (docs/spec/kube-dns.md#own-configuration): the parts that this plugin supports.
+ */
 import { Name } from "../../dns/index.ts";
 
 export interface SkydnsConfig {
@@ -7,15 +10,15 @@ export interface SkydnsConfig {
   readonly minTtl: number | undefined;
   readonly priority: number | undefined;
   readonly hostmaster: Name | undefined;
-  /** What the name `local.dns.<domain>` stands for. */
+  /** The target of the name `local.dns.<domain>`. */
   readonly local: Name | undefined;
-  /** Fields that are set and have their place elsewhere in a Corefile, with what to do about each. */
+  /** Fields that are set but belong elsewhere in a Corefile, with advice for each. */
   readonly elsewhere: readonly string[];
 }
 
 const ELSEWHERE: ReadonlyMap<string, string> = new Map([
-  ["dns_addr", "the key of the server block says where to listen"],
-  ["domain", "the zones behind 'etcd' say which names are answered"],
+  ["dns_addr", "the key of the server block sets the address"],
+  ["domain", "the zones of 'etcd' set the names"],
   ["nameservers", "use 'forward' with these servers"],
   ["no_rec", "leave 'forward' out"],
   ["round_robin", "use 'loadbalance'"],
@@ -23,13 +26,13 @@ const ELSEWHERE: ReadonlyMap<string, string> = new Map([
   ["dnssec", "use 'dnssec' with this key"],
   ["rcache", "use 'cache'"],
   ["rcache_ttl", "use 'cache' with this TTL"],
-  ["scache", "'dnssec' has a capacity of its own"],
-  ["read_timeout", "upstreams have time-outs of their own"],
+  ["scache", "'dnssec' has its own capacity"],
+  ["read_timeout", "upstreams have their own time-outs"],
   ["ndot", "every name is forwarded, whatever its number of labels"],
-  ["systemd", "sockets of systemd are not taken over"],
+  ["systemd", "systemd sockets are not supported"],
 ]);
 
-/** @throws Error for a text that is no JSON object */
+/** @throws Error if the text is not a JSON object */
 export function readSkydnsConfig(text: string): SkydnsConfig {
   const json: unknown = JSON.parse(text);
   if (typeof json !== "object" || json === null || Array.isArray(json))
@@ -43,7 +46,7 @@ export function readSkydnsConfig(text: string): SkydnsConfig {
   };
   const name = (field: string): Name | undefined => {
     const value = fields.get(field);
-    // Mailboxes are written with an at sign as well.
+    // A mailbox may contain an at sign.
     return typeof value === "string" && value !== "" ? Name.tryParse(value.replace("@", ".")) : undefined;
   };
   return {

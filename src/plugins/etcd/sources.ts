@@ -1,13 +1,13 @@
-/** Where the keys of an answer come from. */
+/** The sources of keys for answers. */
 import { type EtcdClient, rangeBelow } from "../../etcd/client/etcd-client.ts";
 import type { KeyMirror } from "../../etcd/mirror/key-mirror.ts";
 import type { Entry } from "../../etcd/mirror/key-tree.ts";
 import type { Found, KeyEntry, KeySource } from "./items.ts";
 
-/** Keys below one name that an answer is made of, at the most: far more than fit into a message. */
+/** Bound for keys below one name in an answer: far more than fit into a message. */
 const MAX_KEYS = 4_096;
 
-/** What is kept here: at hand at once. */
+/** Keys mirrored here, available at once. */
 export class MirroredKeys implements KeySource<Found> {
   readonly #mirror: KeyMirror;
 
@@ -28,14 +28,14 @@ export class MirroredKeys implements KeySource<Found> {
     return { key, value, leaseLeft: lease < 0 ? Number.POSITIVE_INFINITY : this.#leaseLeft(lease) };
   }
 
-  /** Of a lease that nobody could be asked about yet, nothing is known but that it runs. */
+  /** A lease that could not be looked up yet counts as valid. */
   #leaseLeft(lease: number): number {
     const left = this.#mirror.leases.remaining(lease);
     return left === Number.POSITIVE_INFINITY ? 0 : left;
   }
 }
 
-/** What etcd says when it is asked: a round trip or two for each name. */
+/** Keys read from etcd for each query: one or two round trips per name. */
 export class RemoteKeys implements KeySource<Found> {
   readonly #client: EtcdClient;
 

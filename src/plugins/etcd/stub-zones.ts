@@ -1,5 +1,6 @@
 /**
- * SkyDNS's stub zones: names that other servers answer, which are listed in etcd below `dns/stub` of the first zone (docs/spec/kube-dns.md#stub-zones). Names in them are asked there even where they lie in a zone of etcd's.
+ * SkyDNS's stub zones: zones on other servers, listed in etcd below `dns/stub` of the first zone
+ * (docs/spec/kube-dns.md#stub-zones). Names in them are resolved there even if they are in a zone of etcd.
  */
 import { type EdnsOption, EncodedSections, Flag, Name, Rcode, WireError } from "../../dns/index.ts";
 import { octetAt, readU16 } from "../../dns/octets.ts";
@@ -16,13 +17,13 @@ import { TcpExchange } from "../../upstream/tcp/tcp-exchange.ts";
 import { UdpExchange } from "../../upstream/udp/udp-exchange.ts";
 
 const DNS_PORT = 53;
-/** Milliseconds that a server has for its answer. */
+/** Time-out for an answer in milliseconds. */
 const READ_TIMEOUT = 2_000;
 /** Milliseconds after which an idle socket is closed. */
 const EXPIRE = 10_000;
 const MAX_STUB_KEYS = 1_000;
 
-/** Says that the query was sent on already: two servers that point to each other must not ask for ever. */
+/** Marks a query that was already forwarded: two servers that point to each other must not loop. */
 const LOOP_GUARD = 65_011;
 
 interface StubServer {
@@ -44,7 +45,7 @@ export class StubZones {
   #zones = new ZoneList([]);
   #byZone = new Map<string, StubZone>();
 
-  /** @param zone the first of the directive */
+  /** @param zone the first zone of the directive */
   constructor(site: Site, prefix: string, zone: Name) {
     this.#site = site;
     this.#prefix = prefix;
@@ -53,17 +54,17 @@ export class StubZones {
     this.#metrics = new UpstreamMetrics(site.metrics, site.plugin);
   }
 
-  /** The key that they all lie below. */
+  /** The parent key of all stub zones. */
   get key(): string {
     return keyOfName(this.#prefix, this.#below);
   }
 
-  /** Reads all of them anew. Servers that stay keep their sockets. */
+  /** Reads all stub zones again. Servers that stay keep their sockets. */
   read(tree: KeyTree): void {
     const addresses = new Map<string, UpstreamAddress[]>();
     const { key: top } = this;
     for (const { key, value } of tree.below(top, MAX_STUB_KEYS)) {
-      // The last label only tells the servers of a zone apart.
+      // The last label only distinguishes the servers of a zone.
       const labels = key
         .slice(top.length + 1)
         .split("/")
@@ -84,13 +85,13 @@ export class StubZones {
     this.#closeAllBut(new Set([...addresses.values()].flat().map(({ key }) => key)));
   }
 
-  /** The answer of the stub zone that the name lies in; `undefined` for a name that lies in none. */
+  /** The answer from the stub zone of the name; `undefined` for a name in no stub zone. */
   ask(query: Query): Outcome | Promise<Outcome> | undefined {
     const zone = this.#byZone.size === 0 ? undefined : this.#zones.match(query.name);
     const servers = zone === undefined ? undefined : this.#byZone.get(zone.toString())?.servers;
     if (servers === undefined || servers.length === 0) return undefined;
     if (query.edns?.options.some(({ code }) => code === LOOP_GUARD)) {
-      query.trace?.note("the query came here from a stub zone, and would go there again: dropped");
+      query.trace?.note("the query came from a stub zone and would loop: dropped");
       return DROPPED;
     }
     query.trace?.note(`the name lies in the stub zone ${zone}`);
@@ -142,7 +143,7 @@ export class StubZones {
   }
 }
 
-/** One query on its way through the servers of a stub zone. */
+/** One query to the servers of a stub zone. */
 class StubQuery extends UpstreamRequest implements Waiter {
   readonly #query: Query;
   readonly #sent: Query;
@@ -174,7 +175,7 @@ class StubQuery extends UpstreamRequest implements Waiter {
     return this.#sent.questionEnd;
   }
 
-  /** Asks the next server, of which the query's id says the first. */
+  /** Tries the next server. The query's id selects the first. */
   proceed(error?: Error): void {
     const count = this.#servers.length;
     const server = this.#servers[(this.#query.id + this.#attempts) % count];

@@ -15,19 +15,19 @@ import { checkRequest } from "./guard.ts";
 import { findPod } from "./pod.ts";
 import { readPodRequest } from "./request.ts";
 
-/** What the blocks of one configuration have in common. */
+/** State that the blocks of one configuration share. */
 interface SharedState {
-  /** Where the endpoint is, once a block has asked for it. */
+  /** The address of the endpoint, once a block has configured it. */
   address: string | undefined;
   isServed: boolean;
   underWay: number;
 }
 
-/** Milliseconds that a question may take. Longer than what `forward` gives itself. */
+/** Time-out of a request in milliseconds. Longer than the time-out of `forward`. */
 const TIMEOUT = 8_000;
 const MAX_UNDER_WAY = 4;
 
-/** There is one for the whole server: every block that has the directive means the same. */
+/** There is one for the whole server: all blocks with the directive share it. */
 export class ExplainEndpoint implements PluginInstance {
   readonly #address: string;
   readonly #site: Site;
@@ -40,7 +40,7 @@ export class ExplainEndpoint implements PluginInstance {
     this.#shared.address ??= address;
     if (this.#shared.address !== address) {
       throw new SetupError(
-        `there is one 'explain' for the whole server, and it is at ${this.#shared.address} already: ` +
+        `there is one 'explain' for the whole server, which is already at ${this.#shared.address}: ` +
           `write the same address, not ${address}`,
       );
     }
@@ -96,7 +96,7 @@ export class ExplainEndpoint implements PluginInstance {
       if (shared.underWay > MAX_UNDER_WAY)
         throw new RequestError(
           429,
-          `${MAX_UNDER_WAY} explanations are in progress: try again in a moment`,
+          `${MAX_UNDER_WAY} requests are already in progress: try again in a moment`,
         );
       body = await answer(await readBody(request));
     } catch (error) {
@@ -112,7 +112,7 @@ export class ExplainEndpoint implements PluginInstance {
       "x-content-type-options": "nosniff",
       "portolan-explain": "1",
       ...(status === 405 && { allow: "POST" }),
-      // What is left of a body that was not read would be taken for the next request.
+      // The unread rest of a body would be parsed as the next request.
       ...(status !== 200 && { connection: "close" }),
     });
     response.end(`${JSON.stringify(body)}\n`);

@@ -52,7 +52,7 @@ interface Response {
   readonly body: Record<string, unknown>;
 }
 
-/** The plugin behind a real socket. */
+/** The plugin on a real socket. */
 class Endpoint {
   readonly questions: ExplainQuestion[] = [];
   readonly plugin: PluginTest<unknown>;
@@ -121,7 +121,7 @@ class Endpoint {
   }
 }
 
-test("hands a question to the server, and its explanation back", async () => {
+test("passes a question to the server, and returns its explanation", async () => {
   const endpoint = await new Endpoint().start();
   const question = {
     name: "Example.org",
@@ -159,9 +159,9 @@ describe("keeps out", () => {
       { host: "evil.example:8183" },
       "POST",
       403,
-      /Host names no loopback/,
+      /Host is not a loopback/,
     ],
-    ["an address of the network", { host: "10.0.0.1" }, "POST", 403, /Host names no loopback/],
+    ["an address of the network", { host: "10.0.0.1" }, "POST", 403, /Host is not a loopback/],
     ["a web page", { origin: "http://127.0.0.1:8183" }, "POST", 403, /web pages/],
     ["an image in a web page", { "sec-fetch-site": "cross-site" }, "GET", 403, /web pages/],
     ["a form in a web page", { "content-type": "text/plain" }, "POST", 415, /application\/json/],
@@ -209,7 +209,7 @@ describe("refuses the question", () => {
     assert.equal(response.status, 413);
   });
 
-  test("that the server cannot be asked", async () => {
+  test("that the server cannot answer", async () => {
     const endpoint = await new Endpoint().start();
     endpoint.answer = () => Promise.reject(new ExplainError("the server does not listen yet"));
     const { status, body } = await endpoint.ask('{"name":"a"}');
@@ -217,14 +217,14 @@ describe("refuses the question", () => {
   });
 });
 
-test("a fault of the server's own is logged, and does not end it", async () => {
+test("a fault in the server is logged, and does not stop it", async () => {
   const endpoint = await new Endpoint().start();
   endpoint.answer = () => Promise.reject(new TypeError("oops"));
   assert.equal((await endpoint.ask('{"name":"a"}')).status, 500);
   assert.match(endpoint.plugin.log.lines.at(-1) ?? "", /\[ERROR\] plugin\/explain: oops/);
 });
 
-test("bounds the questions under way, and counts all", async () => {
+test("bounds the questions in progress, and counts all", async () => {
   const endpoint = await new Endpoint().start();
   const { promise, resolve } = Promise.withResolvers<Explanation>();
   endpoint.answer = () => promise;
@@ -250,7 +250,7 @@ describe("pods", () => {
     return endpoint.ask(JSON.stringify({ namespace, name: "web" }), {}, { path: "/explain/pod" });
   };
 
-  test("that the server keeps are told with their addresses", async () => {
+  test("that the server stores are returned with their addresses", async () => {
     const { status, body } = await ask([
       { ...CLUSTER, keepsPods: true, pod: (namespace, name) => [`10.0.0.7/${namespace}/${name}`] },
     ]);
@@ -258,14 +258,14 @@ describe("pods", () => {
     assert.match(String(body.assumed), /^dnsPolicy ClusterFirst/);
   });
 
-  test("that it does not keep are taken for granted, where their namespace exists", async () => {
+  test("that it does not store are assumed to exist, if their namespace does", async () => {
     const { status, body } = await ask([CLUSTER]);
     assert.deepEqual([status, body.addresses], [200, []]);
-    assert.match(String(body.assumed), /keeps no pods without 'pods verified'.*dnsPolicy/);
+    assert.match(String(body.assumed), /stores no pods without 'pods verified'.*dnsPolicy/);
     assert.match(String((await ask([CLUSTER], "nowhere")).body.error), /has no namespace nowhere/);
   });
 
-  test("that are not there are not made up", async () => {
+  test("that do not exist are not made up", async () => {
     const { status, body } = await ask([{ ...CLUSTER, keepsPods: true }]);
     assert.equal(status, 404);
     assert.match(String(body.error), /has no pod shop\/web that runs/);
@@ -298,7 +298,7 @@ describe("configuration", () => {
     ["explain [::1]:8183", "[::1]:8183"],
     ["explain 127.5.5.5:8183", "127.5.5.5:8183"],
   ] as const) {
-    test(`takes ${text}`, async () => {
+    test(`accepts ${text}`, async () => {
       const plugin = PluginTest.of(explain, text);
       await plugin.start();
       assert.deepEqual([...plugin.http.keys()], [`${address}/explain`, `${address}/explain/pod`]);
@@ -317,7 +317,7 @@ describe("configuration", () => {
     );
     assert.throws(
       () => PluginTest.of(explain, "explain 127.0.0.1:8184", { shared }),
-      (error) => error instanceof SetupError && /it is at 127\.0\.0\.1:8183 already/.test(error.message),
+      (error) => error instanceof SetupError && /which is already at 127\.0\.0\.1:8183/.test(error.message),
     );
   });
 });

@@ -1,4 +1,4 @@
-/** `explain`: tells on the machine itself which way a query takes through the running server. */
+/** `explain`: shows programs on this machine how the running server handles a query. */
 import { definePlugin, directive, optional } from "../../plugin/index.ts";
 import { ExplainEndpoint } from "./endpoint.ts";
 import { loopbackAddress } from "./loopback-address.ts";

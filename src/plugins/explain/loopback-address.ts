@@ -1,8 +1,8 @@
-/** Addresses that only this machine reaches. */
+/** Parses addresses that only this machine can reach. */
 import { isLoopbackHost } from "../../console/http/loopback.ts";
 import { listenAddress, type Value, ValueProblem } from "../../plugin/index.ts";
 
-/** `127.0.0.1:8183`, `[::1]:8183`; `localhost` is taken for 127.0.0.1, whatever the machine makes of it. */
+/** `127.0.0.1:8183`, `[::1]:8183`; `localhost` always means 127.0.0.1, whatever the machine resolves it to. */
 export function loopbackAddress(): Value<string> {
   const address = listenAddress();
   return {

@@ -1,4 +1,4 @@
-/** What the server knows of a pod whose queries are to be explained. */
+/** Finds the pod whose queries to explain. */
 
 import { RequestError } from "../../console/http/request-error.ts";
 import type { ClusterClients } from "../../plugin/contract/cluster-clients.ts";
@@ -7,9 +7,9 @@ import type { PodRequest } from "./request.ts";
 export interface PodFacts extends PodRequest {
   /** The cluster domain, without final dot. */
   readonly domain: string;
-  /** As text; empty where they are not known. */
+  /** As text; empty if they are unknown. */
   readonly addresses: readonly string[];
-  /** What is not known and taken for granted, in words. */
+  /** Assumptions about the pod, as text. */
   readonly assumed: readonly string[];
 }
 
@@ -33,6 +33,6 @@ export function findPod(clusters: readonly ClusterClients[], { namespace, name }
       404,
       `the cluster has no namespace ${namespace}, or the Corefile does not select it`,
     );
-  const pod = `that there is a pod ${full}: the server keeps no pods without 'pods verified', so it is asked from 127.0.0.1`;
+  const pod = `that pod ${full} exists: the server stores no pods without 'pods verified', so the client address is 127.0.0.1`;
   return { namespace, name, domain: first.domain, addresses: [], assumed: [pod, policy] };
 }

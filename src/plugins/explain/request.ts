@@ -1,4 +1,4 @@
-/** The body of a request -> the pod in it. */
+/** Parses the body of a request. */
 import { badRequest, optionalText, readObject } from "../../console/http/body.ts";
 
 export interface PodRequest {

@@ -7,9 +7,9 @@ import { type ConfigSchema, customDirective, directive, type ZoneList, zones } f
 
 export interface FederationConfig {
   readonly zones: ZoneList;
-  /** Name of a federation, in lower case -> its domain. */
+  /** Domains by name of the federation in lower case. */
   readonly federations: ReadonlyMap<string, Name>;
-  /** Topology zone and region of the node that this runs on; undefined where they are to be found out. */
+  /** Topology zone and region of this node; undefined to look them up. */
   readonly node: NodePlace | undefined;
 }
 
@@ -40,7 +40,7 @@ export const config: ConfigSchema<FederationConfig> = customDirective(
       if (name === "node_labels") {
         const [zone = "", region = ""] = words;
         if (words.length === 2 && LABEL.test(zone) && LABEL.test(region)) node = { zone, region };
-        // Without a value in the environment it is as if the line were not there.
+        // A line whose environment variables are empty counts as missing.
         else if (words.some((word) => word !== ""))
           refuse(line, "node_labels takes a zone and a region, each one label");
         continue;

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { Rcode } from "../../dns/index.ts";
+import { Name, Rcode } from "../../dns/index.ts";
 import type { Next } from "../../plugin/index.ts";
 import { Answer, ConfigRefused, makeTestQuery, PluginTest, records } from "../../plugin/testing.ts";
 import federation from "./index.ts";
@@ -9,7 +9,7 @@ const neighbours = [{ name: "kubernetes", instance: {} }];
 const DIRECTIVE = (node = "node_labels testcontinent-testreg-testzone testcontinent-testreg") =>
   `federation cluster.local {\n myfederation example.com\n ${node}\n}`;
 
-/** A cluster with one service; outside of it there is one address. */
+/** A cluster with one service; outside it there is one address. */
 const elsewhere: Next = (query) => {
   const name = query.name.toString();
   if (name === "web.shop.svc.cluster.local.")
@@ -45,6 +45,34 @@ test("without the labels of the node it fails", async () => {
   const outcome = await ask("mysvc.myns.myfederation.svc.cluster.local.", DIRECTIVE(""));
   assert.ok(!(outcome instanceof Answer) && outcome.kind === "failed");
   assert.equal(outcome.rcode, Rcode.SERVFAIL);
+});
+
+test("names of a federation change with those of the cluster, each once", () => {
+  const told: string[] = [];
+  const cache = {
+    name: "cache",
+    instance: { forget: (names: readonly Name[]) => void told.push(names.join()) },
+  };
+  const { changingNames } = PluginTest.of(
+    federation,
+    "federation cluster.local {\n one example.com\n two example.com\n}",
+    { neighbours: [...neighbours, cache] },
+  );
+  const long = `${"x".repeat(63)}.${"y".repeat(63)}.${"z".repeat(63)}.${"w".repeat(40)}.svc.cluster.local.`;
+  for (const [name, expected] of [
+    ["web.shop.svc.cluster.local.", "web.shop.one.svc.cluster.local.,web.shop.two.svc.cluster.local."],
+    ["shop.svc.cluster.local.", "shop.one.svc.cluster.local.,shop.two.svc.cluster.local."],
+    // Everything below goes with these anyway.
+    ["svc.cluster.local.", undefined],
+    ["cluster.local.", undefined],
+    ["shop.svc.example.", undefined],
+    // The names of the federations are longer than a name can be.
+    [long, undefined],
+  ] as const) {
+    told.length = 0;
+    changingNames.tell([Name.parse(name)]);
+    assert.deepEqual(told.sort(), [name, ...(expected === undefined ? [] : [expected])].sort(), name);
+  }
 });
 
 test("names of no federation, and servers without cluster, are left alone", async () => {

@@ -1,4 +1,7 @@
-/** Services of a federation of clusters: those of this cluster where it has them, else an alias into the federation's domain. */
+/**
+ * Services of a federation of clusters: answered from this cluster if it has them, else by an alias into the
+ * federation's domain.
+ */
 import { CNAME, Name, NameError, Rcode, type ResourceRecord } from "../../dns/index.ts";
 import type { NodePlace } from "../../kubernetes/api/client/node-place.ts";
 import { followAlias, type Handler, type Next, type Outcome, type Query } from "../../plugin/index.ts";
@@ -6,10 +9,10 @@ import type { FederationConfig } from "./config.ts";
 
 const ALIAS_TTL = 0;
 
-/** What is known of the node that this runs on, now or in a while. */
+/** Finds topology zone and region of this node, possibly later. */
 export type FindPlace = () => NodePlace | undefined | Promise<NodePlace | undefined>;
 
-/** @param hasCluster whether there is a `kubernetes` in the block; without one nothing is done */
+/** @param hasCluster whether the block has a `kubernetes`; without one queries pass */
 export function federate(config: FederationConfig, hasCluster: () => boolean, findPlace: FindPlace): Handler {
   return (query, next) => {
     const zone = config.zones.match(query.name);
@@ -25,7 +28,7 @@ export function federate(config: FederationConfig, hasCluster: () => boolean, fi
 class FederatedName {
   readonly #findPlace: FindPlace;
   readonly #query: Query;
-  /** Labels of the name in front of the zone. */
+  /** Labels of the name before the zone. */
   readonly #labels: readonly string[];
   readonly #domain: Name;
   readonly #local: Name;
@@ -40,7 +43,7 @@ class FederatedName {
   }
 
   ask(next: Next): Outcome | Promise<Outcome> {
-    this.#query.trace?.note(`a name of a federation: ${this.#local} is asked for first`);
+    this.#query.trace?.note(`a name of a federation: tries ${this.#local} first`);
     const outcome = next(this.#query.derive({ name: this.#local }));
     return outcome instanceof Promise ? outcome.then((settled) => this.#take(settled)) : this.#take(outcome);
   }
@@ -73,7 +76,7 @@ class FederatedName {
     if (node === undefined)
       return this.#query.fail(
         Rcode.SERVFAIL,
-        new Error("the zone and region of this node are not known: set node_labels"),
+        new Error("the zone and region of this node are unknown: set node_labels"),
       );
     let target: Name;
     try {
@@ -82,7 +85,7 @@ class FederatedName {
       if (error instanceof NameError) return this.#query.fail(Rcode.SERVFAIL, error);
       throw error;
     }
-    this.#query.trace?.note(`this cluster has no such service: it is looked for at ${target}`);
+    this.#query.trace?.note(`this cluster has no such service: continues with ${target}`);
     return followAlias(this.#query, [CNAME.create(this.#query.name, ALIAS_TTL, { target })], target);
   }
 }

@@ -5,10 +5,10 @@ import type { Site } from "../../plugin/index.ts";
 
 /** Milliseconds that a query waits for the API. */
 const PATIENCE = 2_000;
-/** Milliseconds until the API is asked again after it said nothing of use. */
+/** Milliseconds before the API is asked again after an unusable answer. */
 const PAUSE = 10_000;
 
-/** Topology zone and region of the node that this runs on, out of the API that `kubernetes` of the block watches. */
+/** Topology zone and region of this node, from the API that the block's `kubernetes` watches. */
 export class OwnPlace {
   readonly #site: Site;
   readonly #stopped = new AbortController();
@@ -20,7 +20,7 @@ export class OwnPlace {
     this.#site = site;
   }
 
-  /** Nodes do not move: what was found once stays. */
+  /** Nodes do not move, so the result is stored. */
   find(): NodePlace | undefined | Promise<NodePlace | undefined> {
     if (this.#known !== undefined || this.#site.clock.now() < this.#askAgainAt) return this.#known;
     this.#asking ??= this.#ask();
@@ -38,7 +38,7 @@ export class OwnPlace {
     const signal = AbortSignal.any([late.signal, this.#stopped.signal]);
     try {
       const [cluster] = CLUSTER.among(block.plugins());
-      // Set from `spec.nodeName` by who wrote the Deployment.
+      // The Deployment sets it from `spec.nodeName`.
       this.#known = await cluster?.nodePlace?.(machine.environment.NODE_NAME ?? "", signal);
     } catch (error) {
       if (!this.#stopped.signal.aborted) log.warning(`zone and region of this node: ${messageOf(error)}`);

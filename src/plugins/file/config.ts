@@ -29,14 +29,14 @@ export interface FileConfig {
   readonly reload: number | undefined;
   readonly reload_by_mtime: boolean;
   readonly fallthrough: Fallthrough;
-  /** Keys that may change the zone. */
+  /** Keys that may update the zone. */
   readonly update: { readonly key: readonly Name[] } | undefined;
-  /** What keys may change, where they may not change everything. */
+  /** Permissions of keys that may not change everything. */
   readonly allow: readonly AllowRule[];
   readonly journal: string | undefined;
 }
 
-/** Milliseconds between two looks at a file. */
+/** Milliseconds between two checks of a file. */
 export const DEFAULT_RELOAD = 60_000;
 
 const reloadInterval: Value<number> = {
@@ -93,14 +93,14 @@ export const fileConfig: ConfigSchema<readonly FileConfig[]> = merged(
   }),
 );
 
-/** What the lines of a block say together: some settings are one for all. */
+/** The lines of a block combined: some settings apply to all. */
 export interface FileSettings {
   readonly zones: readonly {
     readonly file: string;
     readonly zones: ZoneList;
     readonly reload: number;
     readonly byMtime: boolean;
-    /** Empty for a zone that takes no updates. */
+    /** Empty for a zone that accepts no updates. */
     readonly permissions: readonly UpdatePermission[];
     readonly journal: string;
   }[];

@@ -17,7 +17,7 @@ afterEach(() => rmSync(folder, { recursive: true, force: true }));
 
 const HEAD = "$TTL 60\n@ SOA ns.other.test. h.other.test. SERIAL 4 3 2 1\n@ NS ns.other.test.\n";
 
-/** Writes a file with a time stamp of its own, as two writes in one second would leave the same. */
+/** Writes a file with a distinct time stamp: two writes in one second could have the same. */
 function write(name: string, text: string): string {
   const path = join(folder, name);
   writeFileSync(path, text);
@@ -38,7 +38,7 @@ async function addresses(running: ReturnType<typeof serve>, name = "www.example.
   return (await running.ask({ name })).answer;
 }
 
-test("takes over a file with another serial, and tells the caches of the block", async () => {
+test("loads a file with another serial, and invalidates the caches of the block", async () => {
   write("db", zone(10, "www A 192.0.2.1"));
   const forgotten: string[] = [];
   const cache = {
@@ -60,7 +60,7 @@ test("takes over a file with another serial, and tells the caches of the block",
   await running.stop();
 });
 
-test("keeps what it has when the serial is the same, unless reload_by_mtime is given", async () => {
+test("keeps the zone when the serial is the same, unless reload_by_mtime is given", async () => {
   for (const [options, expected] of [
     ["reload 1s", "192.0.2.1"],
     ["reload 1s\nreload_by_mtime", "192.0.2.2"],
@@ -76,7 +76,7 @@ test("keeps what it has when the serial is the same, unless reload_by_mtime is g
   }
 });
 
-test("a file that was not complete when it was read is read again with the same serial", async () => {
+test("a file that was read while incomplete is read again with the same serial", async () => {
   const start = zone(11, "www A 192.0.2.11");
   write("db", zone(10, "www A 192.0.2.10"));
   const running = serve("reload 1s");
@@ -89,7 +89,7 @@ test("a file that was not complete when it was read is read again with the same 
   write("db", start);
   await look();
   await until(() => says("with 11 SOA serial"));
-  // In the middle of a line, then all of it.
+  // Writes half of a line, then the whole file.
   write("db", `${start}last A 192.0.`);
   await look();
   await until(() => says('not an IPv4 address: "192.0."'));
@@ -97,7 +97,7 @@ test("a file that was not complete when it was read is read again with the same 
   await look();
   await until(() => says("was read before"));
   assert.deepEqual(await addresses(running, "last.example.org."), ["last.example.org. 60 IN A 192.0.2.1"]);
-  // Another file in its place, and what is written long after: the serial counts.
+  // Replaces the file, and appends much later: the serial counts.
   write("new", `${start}last A 192.0.2.2 ; with more to it\n`);
   renameSync(join(folder, "new"), join(folder, "db"));
   await look();
@@ -129,7 +129,7 @@ test("a file with faults keeps the old zone, and each fault is in the log with i
   await running.stop();
 });
 
-test("a file that is not there yet is waited for, with SERVFAIL meanwhile", async () => {
+test("a missing file is waited for, with SERVFAIL until it exists", async () => {
   const running = serve("reload 1s");
   await running.start();
   assert.match(
@@ -167,11 +167,11 @@ for (const [title, text, message] of [
   });
 }
 
-test("does not start without the file where it is never looked for again", async () => {
+test("does not start without the file if reloads are off", async () => {
   await assert.rejects(serve("reload 0").start(), /open .*db: no such file or directory/);
 });
 
-test("what is strange but can be served is a warning", async () => {
+test("a questionable but usable zone gets a warning", async () => {
   write("db", zone(1, "a CNAME b\na TXT x\nelsewhere.test. A 192.0.2.1\nb CH TXT x\n@ SOA ns h 2 1 1 1 1"));
   const running = serve();
   await running.start();
@@ -179,11 +179,11 @@ test("what is strange but can be served is a warning", async () => {
   assert.match(log, /db:5:1: warning: other data beside a CNAME record/);
   assert.match(log, /db:6:1: warning: ignored: the name does not lie in example\.org\./);
   assert.match(log, /db:7:1: warning: ignored: class CH in a zone of class IN/);
-  assert.match(log, /db:8:1: warning: a second SOA record of the zone: it takes the place of the first/);
+  assert.match(log, /db:8:1: warning: a second SOA record of the zone: it replaces the first/);
   await running.stop();
 });
 
-test("names that do not exist may fall through, others may not", async () => {
+test("names that do not exist may fall through, existing names may not", async () => {
   write("db", zone(1, "www A 192.0.2.1\nx.ent A 192.0.2.2\nsub NS ns.other.test."));
   const next = answering({ answer: records("elsewhere. 5 IN A 192.0.2.53") });
   const running = serve("fallthrough");
@@ -200,7 +200,7 @@ test("names that do not exist may fall through, others may not", async () => {
   await running.stop();
 });
 
-test("as the last plugin it refuses what lies in none of its zones; NOTIFY is dropped, transfers are refused", async () => {
+test("as the last plugin it refuses names outside its zones; NOTIFY is dropped, transfers are refused", async () => {
   write("db", zone(1, "www A 192.0.2.1"));
   const running = serve();
   await running.start();
@@ -213,7 +213,7 @@ test("as the last plugin it refuses what lies in none of its zones; NOTIFY is dr
   await running.stop();
 });
 
-test("a zone can be copied with all of its records, the SOA first and last left to who copies", async () => {
+test("a zone can be transferred with all its records; the caller adds the SOA at both ends", async () => {
   write("db", zone(7, "www A 192.0.2.1\n*.w TXT w"));
   const running = serve();
   await running.start();
@@ -242,7 +242,7 @@ for (const [text, message] of [
   });
 }
 
-test("a name that is redirected to the DNAME itself has it in the answer once", async () => {
+test("a name redirected to the DNAME's owner has the DNAME in the answer once", async () => {
   write("db", zone(10, "ns DNAME example.org."));
   const running = serve();
   await running.start();
@@ -300,7 +300,7 @@ www A 192.0.2.1`,
   assert.deepEqual(await data("also", "CNAME"), ["Over.There.Other.test."]);
   assert.deepEqual(await data("srv", "SRV"), ["1 2 80 Host.Other.test."]);
   assert.deepEqual(await data("in", "A"), ["WWW.example.org.", "192.0.2.1"]);
-  // A change is found whatever the case.
+  // A change is found regardless of case.
   write("db", zone(11, "mail MX 10 mail.other.test.\nmail MX 20 Mail2.Other.test.\n_http._tcp PTR other"));
   await running.clock.settle(1_000);
   await until(() => running.log.lines.some((line) => line.includes("with 11 SOA serial")));
@@ -316,7 +316,7 @@ web.lab.example. 60 IN A 192.0.2.7
 elsewhere.test. 60 IN A 192.0.2.9
 `;
 
-test("a file whose SOA record is below its origin is served from there on, with a warning that says what to write", async () => {
+test("a file whose SOA record is below its origin is served from there, with a warning that says what to write", async () => {
   write("db", LAB.replace("SERIAL", "1"));
   const running = serve("reload 1s", ".");
   await running.start();
@@ -332,7 +332,7 @@ test("a file whose SOA record is below its origin is served from there on, with 
     const outcome = await running.outcome({ name });
     assert.ok(outcome.kind === "failed" && outcome.rcode === 5, name);
   }
-  // The names of the file are still relative to the origin.
+  // The names in the file are still relative to the origin.
   write("db", LAB.replace("SERIAL", "2").replace("lab 60", "lab.example. 60"));
   await running.clock.settle(1_000);
   await until(() => running.log.lines.some((line) => line.includes("with 2 SOA serial")));
@@ -342,7 +342,7 @@ test("a file whose SOA record is below its origin is served from there on, with 
   await running.stop();
 });
 
-test("such a file that is there only later is served from its SOA record on as well", async () => {
+test("such a file that appears later is served from its SOA record as well", async () => {
   const running = serve("reload 1s", "example");
   await running.start();
   write("db", LAB.replace("SERIAL", "1"));

@@ -8,7 +8,7 @@ import { JournalError } from "../../zones/updates/update-journal.ts";
 import { openPolicy } from "../../zones/updates/update-policy.ts";
 import { type FileConfig, joinLines } from "./config.ts";
 
-/** Below that there is nothing to be won. */
+/** Smaller zones leave too little garbage to be worth it. */
 const MANY_RECORDS = 100_000;
 
 export class FileZones extends UpdatedZones {
@@ -46,7 +46,7 @@ export class FileZones extends UpdatedZones {
       });
     }
     this.updates.receive(service);
-    // A follower reads no file of a zone that the leader changes.
+    // A follower does not read the file of a zone that the leader updates.
     this.zones = isLeader ? all : all.filter((zone) => !taking.has(zone));
     this.handleUpdate = this.updates.isEmpty ? undefined : this.updates.handle;
   }
@@ -56,7 +56,7 @@ export class FileZones extends UpdatedZones {
     super.inherit(predecessors);
   }
 
-  /** As CoreDNS does it: a file that is no zone refuses the start, one that is not there yet is waited for. */
+  /** As in CoreDNS: an invalid zone file prevents the start, a missing one is waited for. */
   async start(): Promise<void> {
     if (!this.updates.isEmpty) this.updates.check(this.#site.block);
     for (const zone of this.zones) {
@@ -73,7 +73,10 @@ export class FileZones extends UpdatedZones {
     for (const zone of this.zones) zone.watch();
   }
 
-  /** Reading a large zone leaves much behind. At the start nobody is served yet, so the time for it is now; in a reload it would keep queries waiting. */
+  /**
+   * Reading a large zone leaves garbage. At the start no queries are being served, so it is collected now; in a
+   * reload that would delay queries.
+   */
   async #giveBackMemory(): Promise<void> {
     if (this.#isReload) return;
     const records = this.zones.reduce((sum, { served }) => sum + (served.zone?.recordCount ?? 0), 0);

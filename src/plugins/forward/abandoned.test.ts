@@ -1,4 +1,4 @@
-/** A query whose client was given up, as too many waited, holds nothing any more. */
+/** An abandoned query, whose client was dropped because too many waited, holds no resources. */
 import assert from "node:assert/strict";
 import { afterEach, describe, it } from "node:test";
 import { DROPPED, type Outcome, type Query } from "../../plugin/index.ts";
@@ -29,11 +29,11 @@ describe("a query that is abandoned", () => {
       abandoned.query.abandon();
       assert.equal(await abandoned.outcome, DROPPED);
       assert.equal(abandoned.query.waiter, undefined);
-      // The answer comes too late for the one, and in time for the other.
+      // The answer is too late for one query, and in time for the other.
       for (const asked of server.asked) HONEST(asked);
       const settled = await other.outcome;
       assert.equal(settled.kind, "reply");
-      // Neither counts as under way any more, nor is there a time-out left.
+      // Neither counts as in progress any more, and no time-out is left.
       server.script = HONEST;
       for (const { outcome } of [ask(test, transport), ask(test, transport)])
         assert.equal((await outcome).kind, "reply");
@@ -45,13 +45,13 @@ describe("a query that is abandoned", () => {
     });
   }
 
-  it("between two rounds is asked no further", async () => {
+  it("between two rounds is not sent again", async () => {
     const broken: Script = (asked) => asked.send(withShortAddress(asked));
     const server = await bench.server(broken);
     const test = await bench.start(`forward . ${server.text} {\nmax_fails 0\nmax_connect_attempts 0\n}`);
     const { query, outcome } = ask(test, "udp");
     await server.receives(2);
-    // Two answers that cannot be used, and then a pause: the second of them is read before this one's turn comes.
+    // Two unusable answers, and then a pause: the second is read before this query's turn.
     const later = ask(test, "udp");
     await server.receives(4);
     query.abandon();
@@ -63,7 +63,7 @@ describe("a query that is abandoned", () => {
     assert.equal(server.asked.length, before);
   });
 
-  it("before it is asked at all is not", async () => {
+  it("is not sent if it was abandoned before", async () => {
     const server = await bench.server(HONEST);
     const test = await bench.start(`forward . ${server.text}`);
     const query = test.query({ name: "example.org." });

@@ -102,7 +102,7 @@ describe("the configuration of forward", () => {
     ]);
   });
 
-  it("knows addresses from what has to be looked up", () => {
+  it("distinguishes addresses from names", () => {
     const config = configOf(
       "forward . 192.0.2.1 192.0.2.1:5353 2001:db8::1 [2001:db8::1]:5353 fe80::1%eth0 [fe80::1%eth0]:5353 dns://192.0.2.2 dns://192.0.2.2:54 /etc/resolv.conf resolv.conf dns.example.org dns://dns.example.org:5353",
     );
@@ -122,7 +122,7 @@ describe("the configuration of forward", () => {
     ]);
   });
 
-  it("knows encrypted upstreams by their scheme, with their usual ports", () => {
+  it("recognizes encrypted upstreams by their scheme, with default ports", () => {
     const { to } = configOf(
       "forward . tls://9.9.9.9%dns.quad9.net tls://[2620:fe::fe]%dns.quad9.net:8853 tls://2620:fe::9 https://1.1.1.1 https://[::1]:8443/q TLS://dns.quad9.net https://dns.google/dns-query tls:///etc/resolv.conf",
     );
@@ -151,7 +151,7 @@ describe("the configuration of forward", () => {
     assert.equal(test.instances.length, 2);
   });
 
-  it("takes the first of the zones that a network stands for, and says so", () => {
+  it("takes the first of the zones of a network that is not on a zone boundary, with a warning", () => {
     const test = PluginTest.of(forward, "forward 10.0.0.0/9 192.0.2.1");
     assert.equal(test.configs[0]?.from.toString(), "0.10.in-addr.arpa.");
     assert.match(
@@ -160,7 +160,7 @@ describe("the configuration of forward", () => {
     );
   });
 
-  it("accepts 15 targets and no more", () => {
+  it("accepts at most 15 targets", () => {
     const words = (count: number): string =>
       Array.from({ length: count }, (_, index) => `192.0.2.${index}`).join(" ");
     assert.equal(configOf(`forward . ${words(15)}`).to.length, 15);

@@ -69,7 +69,7 @@ const failoverRcode: Value<number> = {
   },
 };
 
-/** Not below 0; `name` is the option's, for the words of CoreDNS. */
+/** Rejects negative durations; `name` is the option's, for the messages of CoreDNS. */
 function span(name: string): Value<number> {
   return duration({ min: 0, problem: (word) => durationProblem(name, word, "can't be negative") });
 }
@@ -80,7 +80,7 @@ function durationProblem(name: string, word: string, rule: string): string {
     : `${name}: '${word}' is not a duration such as 500ms or 30s`;
 }
 
-/** CoreDNS knows no numbers here. */
+/** CoreDNS accepts no numbers here. */
 const rcodeName: Value<number> = {
   expected: rcode().expected,
   parse: (word, context) =>
@@ -89,12 +89,12 @@ const rcodeName: Value<number> = {
       : rcode().parse(word, context),
 };
 
-/** Go's Atoi; `name` is the option's, for the words of CoreDNS. */
+/** Parses like Go's Atoi; `name` is the option's, for the messages of CoreDNS. */
 function count(name: string): Value<number> {
   return integer({ min: 0, problem: (word) => countProblem(name, word) });
 }
 
-/** Go's ParseUint of 32 bits, which knows no sign. */
+/** Parses like Go's ParseUint with 32 bits, which accepts no sign. */
 function unsigned(name: string): Value<number> {
   const problem = (word: string): string => countProblem(name, word);
   const number = integer({ min: 0, max: 0xffff_ffff, problem });
@@ -125,7 +125,7 @@ const options = {
     2_000,
   ),
   max_fails: single(unsigned("max_fails"), 2),
-  /** Absent: twice the number of upstreams. */
+  /** Default: twice the number of upstreams. */
   max_connect_attempts: single(unsigned("max_connect_attempts")),
   doh_method: single(
     choice(["GET", "POST"], { problem: () => "doh_method must be either POST or GET" }),

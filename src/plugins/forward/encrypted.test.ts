@@ -53,7 +53,7 @@ function corefile(to: string, ...lines: readonly string[]): string {
   return `forward . ${to} {\ntls ${join(folder, "ca.pem")}\n${lines.join("\n")}\n}`;
 }
 
-/** What the log would say of a query that fails. */
+/** The error that the log would show for a failed query. */
 async function failure(text: string): Promise<string> {
   const test = await bench.start(text);
   const outcome = await test.outcome({ name: "example.org." });
@@ -64,7 +64,7 @@ async function failure(text: string): Promise<string> {
 
 for (const scheme of ["tls", "https"] as const) {
   const protocol = scheme === "tls" ? "tcp-tls" : "https";
-  /** The words of Go's HTTP client stand in front over HTTPS. */
+  /** Over HTTPS the message begins with the words of Go's HTTP client. */
   const said = (server: { readonly text: string }, message: string): string =>
     scheme === "tls" ? message : `Post "https://${server.text}/dns-query": ${message}`;
 
@@ -113,7 +113,7 @@ for (const scheme of ["tls", "https"] as const) {
       assert.ok(server.connections.length <= 8);
     });
 
-    it("are checked for the name, which may stand in the option or behind the address", async () => {
+    it("are verified against the name in the option or after the address", async () => {
       const certificate = AUTHORITY.issue({ commonName: "x", hosts: ["dns.example"] });
       const server = await serve(scheme, HONEST, { certificate });
       for (const text of [
@@ -125,12 +125,12 @@ for (const scheme of ["tls", "https"] as const) {
       }
     });
 
-    it("take up a TLS session again", async () => {
+    it("resume a TLS session", async () => {
       const server = await serve(scheme);
       const test = await bench.start(corefile(`${scheme}://${server.text}`, "expire 1s"));
       for (let round = 0; round < 2; round++) {
         await test.ask({ name: "example.org." });
-        // Tickets come behind the handshake.
+        // Session tickets arrive after the handshake.
         for (let turn = 0; turn < 20; turn++) await new Promise((resolve) => setImmediate(resolve));
         test.clock.advance(3_000);
         await until(() => server.connections.every((socket) => socket.destroyed), "it is closed");
@@ -206,7 +206,7 @@ for (const scheme of ["tls", "https"] as const) {
       for (const chunk of received) assert.ok(!chunk.includes("example"), "the name was sent");
     });
 
-    it("that nobody listens at say so, and are not tried for every query", async () => {
+    it("without a listener report it, and are not tried for every query", async () => {
       const server = await serve(scheme);
       await server.stop();
       cleanups.pop();
@@ -308,7 +308,7 @@ async function listening(server: Server): Promise<string> {
 }
 
 describe("upstreams over https://", () => {
-  it("get POST or GET, at the path of the word", async () => {
+  it("get POST or GET, at the path in the configuration", async () => {
     const server = await serve("https");
     for (const [word, line, expected] of [
       ["", "", { method: "POST", path: "/dns-query", contentType: "application/dns-message" }],
@@ -324,7 +324,7 @@ describe("upstreams over https://", () => {
     }
   });
 
-  it("may be named, with addresses that nobody has to be asked for", async () => {
+  it("may be names, with addresses that need no lookup", async () => {
     const server = await serve("https");
     const test = await bench.start(
       corefile(`https://dns.example:${server.address.port}/dns-query`, "bootstrap DNS.example. 127.0.0.1"),
@@ -372,13 +372,13 @@ describe("upstreams over https://", () => {
     });
   }
 
-  it("that speak no HTTP/2 say so", async () => {
+  it("without HTTP/2 are reported", async () => {
     const server = await serve("tls", SILENT);
     const message = await failure(corefile(`https://${server.text}`, "max_fails 0"));
     assert.equal(message, `Post "https://${server.text}/dns-query": the server does not speak HTTP/2`);
   });
 
-  it("that refuse a stream, or say good-bye, are asked again", async () => {
+  it("that refuse a stream, or send GOAWAY, are tried again", async () => {
     let refusals = 1;
     const server = await serve("https", HONEST, {
       respond: (stream, asked) => {

@@ -13,7 +13,7 @@ afterEach(() => bench.stop());
 const ELSEWHERE = answering({ answer: records("next.example. 60 IN A 192.0.2.200") });
 
 describe("forward", () => {
-  it("passes the query on as it is, and the answer back", async () => {
+  it("passes the query on unchanged, and the answer back", async () => {
     const server = await bench.server((asked) =>
       asked.answer({
         flags: Flag.AA | Flag.AD,
@@ -76,7 +76,7 @@ describe("forward", () => {
     assert.equal(reply.encoded.additionalCount, 0);
   });
 
-  it("tells an upstream's OPT without options from none at all", async () => {
+  it("distinguishes an upstream's OPT without options from a missing one", async () => {
     const server = await bench.server((asked) =>
       asked.answer({ message: { edns: { udpSize: 512, version: 0, dnssecOk: false, options: [] } } }),
     );
@@ -172,7 +172,7 @@ describe("forward", () => {
     );
   });
 
-  it("sends a derived query as it was derived", async () => {
+  it("sends a derived query as the plugin derived it", async () => {
     const server = await bench.server(HONEST);
     const test = await bench.start(`forward . ${server.text}`);
     const query = test
@@ -182,7 +182,7 @@ describe("forward", () => {
     assert.equal(server.asked[0]?.message.flags, Flag.RD | Flag.AD);
   });
 
-  it("lets the client's octets go once it has sent them", async () => {
+  it("releases the client's bytes once it has sent them", async () => {
     const server = await bench.server(SILENT);
     const test = await bench.start(`forward . ${server.text}`);
     const query = test.query({ name: "example.org." });
@@ -209,7 +209,7 @@ describe("forward", () => {
     assert.deepEqual(notes, [`asks ${server.text} over udp`, `${server.text} answers NOERROR after 0.00 ms`]);
   });
 
-  it("counts what it does", async () => {
+  it("counts queries and answers", async () => {
     const server = await bench.server((asked) => asked.answer({ rcode: Rcode.NXDOMAIN }));
     const test = await bench.start(`forward . ${server.text}`, {
       site: { random: { fraction: () => 0, unpredictable: () => 5 } },

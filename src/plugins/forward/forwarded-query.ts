@@ -1,4 +1,4 @@
-/** The way of one query through the upstreams, until one of them answers or there is no point in asking on. */
+/** Sends one query to the upstreams in turn, until one of them answers or no further attempt makes sense. */
 
 import { Rcode, rcodeName, WireError } from "../../dns/index.ts";
 import type { TimeoutWheel } from "../../lib/time/timeout-wheel.ts";
@@ -23,12 +23,12 @@ import { lentReply, replyFrom } from "../../upstream/exchange/forwarded-reply.ts
 import { hexdump } from "../../upstream/exchange/hexdump.ts";
 import type { Upstream } from "../../upstream/upstream.ts";
 
-/** What is the same for all queries of one `forward`. */
+/** State that all queries of one `forward` share. */
 export interface ForwardRules {
-  /** At least one. */
+  /** At least one upstream. */
   readonly upstreams: readonly Upstream[];
   readonly policy: Policy;
-  /** Chooses among upstreams that are all down. */
+  /** Chooses among upstreams when all are down. */
   readonly lot: Policy;
   readonly forceTcp: boolean;
   readonly preferUdp: boolean;
@@ -39,48 +39,51 @@ export interface ForwardRules {
   readonly maxConnectAttempts: number;
   readonly failfast: boolean;
   readonly failover: ReadonlySet<number>;
-  /** Rcodes with which a query goes on to the `forward` behind this one; empty where there is none. */
+  /** Rcodes after which a query continues with the next `forward`; empty without a next one. */
   readonly nextRcodes: ReadonlySet<number>;
   readonly nextOnNodata: boolean;
   readonly clock: Clock;
   readonly wheel: TimeoutWheel;
   readonly log: Logger;
-  /** All upstreams were found down. */
+  /** Counts a query that found all upstreams down. */
   countBroken(): void;
-  /** Who wants copies of what is exchanged; usually nobody. */
+  /** Receivers of copies of all messages; usually empty. */
   readonly taps: readonly QueryTap[];
-  /** Replies that came as datagrams, on their way out. */
+  /** Buffers for replies that arrived as datagrams. */
   readonly frames: FramePool;
-  /** The query has its outcome. */
+  /** Called when the query has its outcome. */
   finished(): void;
-  /** Those that are done with theirs: see {@link ForwardedQuery.take}. */
+  /** Objects for reuse: see {@link ForwardedQuery.take}. */
   readonly spare: ForwardedQuery[];
 }
 
-/** Milliseconds in which a query may begin another attempt. */
+/** Milliseconds after which a query starts no further attempt. */
 export const TOTAL_TIME = 5_000;
-/** Milliseconds of rest after each round through the upstreams, from the third on: attempts that fail at once must not spin. */
+/**
+ * Milliseconds of pause after each round through the upstreams, from the third round on: attempts that fail at once
+ * must not spin.
+ */
 export const PAUSE = 100;
 
-/** Milliseconds: less would not do for servers far away, however short the time-out of an answer. */
+/** Milliseconds: less would not reach distant servers, however short the time-out for an answer. */
 const LEAST_CONNECT_TIME = 1_000;
 
-/** Objects that wait for a query. They are as many as are under way at most times; a flood makes some of its own. */
+/** Bound for the objects in the pool. It covers usual load; a flood creates further objects. */
 const MOST_SPARE = 256;
 
 export class ForwardedQuery extends UpstreamRequest implements Waiter {
   readonly #rules: ForwardRules;
   #next: Next = NOWHERE;
-  /** What those in front wait for. */
+  /** The outcome that the caller waits for. */
   #late: LateOutcome | undefined;
   #deadline = 0;
   #upstream: Upstream | undefined;
   #overStream = false;
-  /** Microseconds, modulo 2^30: one more number with a fraction would be one more object. */
+  /** Microseconds, modulo 2^30: a number with a fraction would be one more object. */
   #sentAt = 0;
   #first = 0;
   #position = 0;
-  /** What has not gone well so far; seldom anything. */
+  /** The failures so far; usually none. */
   #troubles: Troubles | undefined;
 
   private constructor(rules: ForwardRules) {
@@ -88,7 +91,7 @@ export class ForwardedQuery extends UpstreamRequest implements Waiter {
     this.#rules = rules;
   }
 
-  /** Sends a query; there is no promise where nobody can be asked. */
+  /** Sends a query; makes no promise if there is no upstream to use. */
   static begin(rules: ForwardRules, query: Query, next: Next): Outcome | Promise<Outcome> {
     const forwarded = rules.spare.pop() ?? new ForwardedQuery(rules);
     forwarded.#late = new LateOutcome(query);
@@ -99,7 +102,7 @@ export class ForwardedQuery extends UpstreamRequest implements Waiter {
     return forwarded.#begin(forwarded.#late);
   }
 
-  /** No private accessor: each use of one is a call into the engine. */
+  /** Not a private accessor: each use of one is a call into the engine. */
   get query(): Query {
     return (this.#late as LateOutcome).query;
   }
@@ -123,7 +126,7 @@ export class ForwardedQuery extends UpstreamRequest implements Waiter {
       return DROPPED;
     }
     const now = this.#rules.clock.turnTime();
-    // Whole milliseconds are no object of their own.
+    // Whole milliseconds need no heap object.
     this.#deadline = Math.ceil(Math.min(now + TOTAL_TIME, this.query.deadline));
     const upstream = now < this.#deadline ? this.#choose() : undefined;
     if (upstream === undefined) {
@@ -172,12 +175,12 @@ export class ForwardedQuery extends UpstreamRequest implements Waiter {
       log.debug(`Wrong reply from ${this.#upstream?.address.text} for id: ${this.id}, ${name} ${type}`);
       for (const line of hexdump(message.subarray(0, length))) log.debug(`debug: ${line}`);
     }
-    this.query.trace?.note("passes over a reply to another question");
+    this.query.trace?.note("ignores a reply to another question");
   }
 
   failed(error: ExchangeError): void {
     if (this.#rules.taps.length > 0) this.#tap(undefined, error);
-    // An exchange that has no room says so later than it was asked.
+    // An exchange without room reports it in a later turn, when the query may be abandoned.
     if (this.query.root.isAbandoned) return;
     if (error.fault === "unsupported") this.#settle(this.query.fail(Rcode.NOTIMP, error));
     else this.#failed(error);
@@ -225,12 +228,12 @@ export class ForwardedQuery extends UpstreamRequest implements Waiter {
     this.#upstream = upstream;
     this.#sentAt = microseconds(now);
     this.query.setMetadata("forward/upstream", upstream.address.text);
-    // A connection in the making is not waited for longer than an answer would be: there may be others to ask.
+    // A connection attempt may take no longer than an answer: another upstream may be reachable.
     const connectTimeout = Math.min(Math.max(readTimeout, LEAST_CONNECT_TIME), this.#deadline - now);
     exchange.send(this, Math.min(readTimeout, this.query.deadline - now), connectTimeout);
   }
 
-  /** Which upstream, and how the others fare. */
+  /** Notes the chosen upstream and those that are down. */
   #noteAsking(upstream: Upstream, trace: Trace): void {
     const { upstreams, maxFails } = this.#rules;
     const address = upstream.address.text;
@@ -243,11 +246,13 @@ export class ForwardedQuery extends UpstreamRequest implements Waiter {
         down: down.map((each) => ({ upstream: each.address.text, failedProbes: fails(each) })),
       });
     }
-    const why = this.#troubles?.lastResort === true ? ", by lot, as all are down" : "";
-    trace.note(`asks ${address} over ${protocol}${why}`, { upstream: address, protocol });
+    const server = `${address} over ${protocol}`;
+    const isLastResort = this.#troubles?.lastResort === true;
+    const text = isLastResort ? `all upstreams are down: tries ${server} at random` : `asks ${server}`;
+    trace.note(text, { upstream: address, protocol });
   }
 
-  /** The next upstream that is not down; any one when all are, unless nobody is to be asked then. */
+  /** The next upstream that is not down. If all are down, a random one or, by configuration, none. */
   #choose(): Upstream | undefined {
     const { upstreams, maxFails, failfast, lot } = this.#rules;
     for (;;) {
@@ -280,7 +285,7 @@ export class ForwardedQuery extends UpstreamRequest implements Waiter {
     this.#accept(replyFrom(octets, this.query, isDatagram, hasOneTransport, upstream?.irregular, lent));
   }
 
-  /** @returns whether that is the answer: then it is settled */
+  /** @returns whether the reply is the answer, with which the query is settled */
   #accept(reply: Reply): boolean {
     const { rcode } = reply;
     const { failover, nextRcodes, nextOnNodata, preferUdp, upstreams } = this.#rules;
@@ -297,7 +302,7 @@ export class ForwardedQuery extends UpstreamRequest implements Waiter {
       return false;
     }
     if (nextRcodes.has(rcode) || (nextOnNodata && isNodata(reply))) {
-      this.query.trace?.note("the next forward is asked");
+      this.query.trace?.note("passes the query to the next forward");
       this.#settle(this.#next(this.query));
       return false;
     }
@@ -318,7 +323,7 @@ export class ForwardedQuery extends UpstreamRequest implements Waiter {
     else this.#proceed();
   }
 
-  /** Asks the next upstream, if there is time and patience left. */
+  /** Tries the next upstream, if time and attempts remain. */
   #proceed(): void {
     const { maxConnectAttempts, upstreams, wheel } = this.#rules;
     const attempts = this.#troubles?.failedAttempts ?? 0;
@@ -332,7 +337,7 @@ export class ForwardedQuery extends UpstreamRequest implements Waiter {
     }
   }
 
-  /** For the pause between two rounds. */
+  /** Continues after the pause between two rounds. */
   proceedNow(): void {
     const now = this.#rules.clock.turnTime();
     const upstream = now < this.#deadline ? this.#choose() : undefined;
@@ -345,7 +350,7 @@ export class ForwardedQuery extends UpstreamRequest implements Waiter {
     return failoverReply ?? this.query.fail(Rcode.SERVFAIL, lastError ?? new NoHealthyUpstreamError());
   }
 
-  /** Milliseconds since it was sent. An attempt takes less than a quarter of an hour. */
+  /** Milliseconds since the attempt was sent. An attempt takes less than a quarter of an hour. */
   #elapsed(now: number): number {
     return ((microseconds(now) - this.#sentAt) & MICROSECONDS) / 1000;
   }
@@ -357,15 +362,16 @@ export class ForwardedQuery extends UpstreamRequest implements Waiter {
 
   #settle(outcome: Outcome | Promise<Outcome>): void {
     this.#rules.finished();
-    // It may wait for the next `forward` by now.
+    // The query may be with the next `forward` already.
     const { root } = this.query;
     if (root.waiter === this) root.waiter = undefined;
     this.#late?.settleWith(outcome);
   }
 
   /**
-   * Waits for another query, as most do: nobody knows of it any more, since its exchange has let go of it before the answer, and the client's query
-   * when that was settled. Of one that met trouble this is not so plain, and it is left alone.
+   * Returns this object to the pool. Safe because nothing refers to it any more: the exchange dropped it before
+   * answering, and the client's query dropped it when settled. After a failure that cannot be guaranteed, so the
+   * object is not reused.
    */
   #rest(): void {
     const { spare } = this.#rules;
@@ -395,22 +401,22 @@ export class ForwardedQuery extends UpstreamRequest implements Waiter {
   }
 }
 
-/** An exchange that failed so has sent its query. */
+/** After these faults the query has been sent. */
 const SENT: ReadonlySet<ExchangeFault> = new Set(["timeout", "broken", "malformed"]);
 
 const MICROSECONDS = 0x3fff_ffff;
 
-/** The operator takes the last 32 bits of what may be more: a remainder would be a call. */
+/** The operator takes the low 32 bits; a remainder would be a function call. */
 function microseconds(milliseconds: number): number {
   return (milliseconds * 1000) & MICROSECONDS;
 }
 
-/** What a query meets on its way when an upstream does not do. Most that wait have met nothing yet. */
+/** State that a query needs only once an upstream has failed. */
 class Troubles {
-  /** The other upstreams in their order. */
+  /** The other upstreams in order. */
   others: readonly number[] | undefined;
   downInARow = 0;
-  /** All upstreams are down, and this one was drawn by lot. */
+  /** All upstreams are down, and this one was chosen at random. */
   lastResort = false;
   failedAttempts = 0;
   failoverReplies = 0;
@@ -436,7 +442,7 @@ const PAUSING: RequestCarrier = {
     if (request instanceof ForwardedQuery) request.proceedNow();
   },
   letGo(request) {
-    // Its time-out still comes, and finds nothing to do.
+    // The pending time-out then finds nothing to do.
     request.carrier = undefined;
   },
 };

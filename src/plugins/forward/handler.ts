@@ -63,14 +63,14 @@ export class Forwarder implements PluginInstance {
 
   readonly handle = (query: Query, next: Next): Outcome | Promise<Outcome> => {
     if (!this.#isOurs(query)) {
-      query.trace?.note("not for this forward: the name is outside of FROM, or excepted");
+      query.trace?.note("the name is outside of FROM, or matches except: passed on");
       return next(query);
     }
     const rules = this.#rules;
     if (rules === undefined) return query.fail(Rcode.SERVFAIL, NOT_STARTED);
     if (this.#maxConcurrent > 0 && this.#concurrent >= this.#maxConcurrent) {
       this.#rejects.increment();
-      query.trace?.note("max_concurrent queries are under way already");
+      query.trace?.note("max_concurrent queries are already in progress");
       return query.fail(Rcode.REFUSED, this.#tooMany);
     }
     this.#concurrent++;
@@ -160,14 +160,14 @@ export class Forwarder implements PluginInstance {
     return name.equals(from) || !this.#except.contains(name);
   }
 
-  /** `next` leads only into another `forward`: elsewhere the upstream's answer is better than none. */
+  /** Only for another `forward`: before any other plugin the upstream's answer is better than a failure. */
   #nextIsForward(): boolean {
     const handlers = this.#site.block.plugins().filter(({ instance }) => instance.handle !== undefined);
     const place = handlers.findIndex(({ instance }) => instance === this);
     return place >= 0 && handlers[place + 1]?.name === this.#site.plugin;
   }
 
-  /** `undefined` where nothing is encrypted: then nothing of TLS is loaded. */
+  /** `undefined` without encrypted upstreams, so that TLS is not loaded. */
   async #loadEncryption(places: readonly Place[]): Promise<MakeEncrypted | undefined> {
     return places.some(({ scheme }) => scheme === "tls" || scheme === "https")
       ? this.#encryptedUpstreams()
@@ -240,7 +240,7 @@ const NOT_STARTED = new Error("the upstreams are not known yet");
 /** Milliseconds between two probes, whatever the configuration says. */
 const SHORTEST_INTERVAL = 10;
 
-/** Time-outs are late by two granules at the most: fine enough not to show, coarse enough to cost nothing. */
+/** Time-outs are at most two granules late: fine enough not to be noticed, coarse enough to cost nothing. */
 function granularity(readTimeout: number): number {
   return Math.min(Math.max(readTimeout / 20, 1), 50);
 }

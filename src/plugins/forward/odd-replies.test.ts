@@ -24,7 +24,7 @@ describe("a reply that is odd", () => {
     assert.equal(reply.encoded.count, 0);
   });
 
-  it("overlooks octets after the last record, and records that are claimed and missing, and counts them", async () => {
+  it("ignores and counts octets after the last record, and records that are claimed but missing", async () => {
     const server = await bench.server((asked) => {
       const reply = asked.encode({ answer: [`${asked.name} 1 IN A 192.0.2.1`] });
       if (asked.name !== "trailing.example.") reply[11] = 3;
@@ -49,7 +49,7 @@ describe("a reply that is odd", () => {
     }
   });
 
-  it("takes a TTL above 2^31-1 for 0", async () => {
+  it("treats a TTL above 2^31-1 as 0", async () => {
     const server = await bench.server((asked) => {
       const reply = asked.encode({
         answer: [`${asked.name} 2147483647 IN A 192.0.2.1`, `${asked.name} 1 IN TXT text`],
@@ -75,7 +75,7 @@ describe("a reply that is odd", () => {
     assert.equal(reply.rcode, Rcode.NOTIMP);
   });
 
-  it("takes a reply that does not parse for a failure", async () => {
+  it("treats a malformed reply as a failure", async () => {
     const server = await bench.server((asked) => asked.send(withShortAddress(asked)));
     const test = await bench.start(`forward . ${server.text}`);
     const outcome = await test.outcome({ name: "example.org." });
@@ -85,7 +85,7 @@ describe("a reply that is odd", () => {
     assert.equal(server.asked.filter(({ name }) => name !== ".").length, 2);
   });
 
-  it("takes bad options of OPT for a failure, not for a cut", async () => {
+  it("treats malformed EDNS options as a failure, not as truncation", async () => {
     const server = await bench.server((asked) => {
       const reply = asked.encode({
         message: {
@@ -105,7 +105,7 @@ describe("a reply that is odd", () => {
     assert.ok(outcome.kind === "failed");
   });
 
-  it("waits on when something answers another question, and prints it for debugging", async () => {
+  it("keeps waiting after a reply to another question, and logs it with debug", async () => {
     const server = await bench.server((asked) => {
       asked.answer({ message: { questions: [] } });
       HONEST(asked);
@@ -131,7 +131,7 @@ describe("a reply that is odd", () => {
     assert.equal(test.log.lines[2], "[DEBUG] plugin/forward: debug: 00000c");
   });
 
-  it("prints nothing of it without debug", async () => {
+  it("logs nothing without debug", async () => {
     const server = await bench.server((asked) => {
       asked.answer({ message: { questions: [] } });
       HONEST(asked);
@@ -142,7 +142,7 @@ describe("a reply that is odd", () => {
     assert.deepEqual(test.log.lines, []);
   });
 
-  it("counts messages that answer nothing", async () => {
+  it("counts replies that match no query", async () => {
     const server = await bench.server((asked) => {
       asked.send(Uint8Array.of(1));
       asked.answer({ message: { id: asked.message.id ^ 1 } });
@@ -159,7 +159,7 @@ describe("a reply that is odd", () => {
     ]);
   });
 
-  it("comes to an end with every reply, however damaged", async () => {
+  it("terminates with every damaged reply", async () => {
     const server = await bench.server(SILENT);
     const test = await bench.start(`forward . ${server.text} {\nmax_fails 0\n}`);
     const length = 80;
@@ -187,7 +187,7 @@ describe("a reply that is odd", () => {
           ).finally(() => {
             done = true;
           });
-          // Damage to the question lets the query wait for the true answer.
+          // With a damaged question the query waits for the true answer.
           await until(() => {
             if (!done) test.clock.advance(100);
             return done;

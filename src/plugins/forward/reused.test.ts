@@ -1,4 +1,4 @@
-/** The object of a query that was answered serves the next one: nothing of the one before may reach that. */
+/** The object of an answered query serves the next one: no state of the previous query may reach it. */
 import assert from "node:assert/strict";
 import { afterEach, describe, it } from "node:test";
 import type { Query } from "../../plugin/index.ts";
@@ -13,7 +13,7 @@ const NUMBERED: Script = (asked) =>
   asked.answer({ answer: [`${asked.name} 1 IN A 192.0.2.${asked.name.replaceAll(/\D/g, "")}`] });
 
 describe("a query in the place of another", () => {
-  it("is left alone when that is given up after its answer", async () => {
+  it("is not affected when the previous query is abandoned after its answer", async () => {
     const server = await bench.server(HONEST);
     const test = await bench.start(`forward . ${server.text}`);
     const chain = test.chain((asked) => asked.fail());
@@ -33,7 +33,7 @@ describe("a query in the place of another", () => {
     assert.equal((await outcome).kind, "reply");
   });
 
-  it("has no use for a second answer to that", async () => {
+  it("ignores a second answer to the previous query", async () => {
     const server = await bench.server(HONEST);
     const test = await bench.start(`forward . ${server.text}`);
     await test.ask({ name: "example.org." });
@@ -48,7 +48,7 @@ describe("a query in the place of another", () => {
     assert.equal((await outcome).reply.rcode, 0);
   });
 
-  it("has an answer of its own, whatever becomes of those beside it", async () => {
+  it("has an answer of its own, whatever happens to the queries beside it", async () => {
     const server = await bench.server((asked) => {
       const number = Number(asked.name.replaceAll(/\D/g, ""));
       if (number % 5 === 0) asked.send(withShortAddress(asked));

@@ -1,4 +1,4 @@
-/** Upstreams that take queries over TCP and say nothing: nobody who asks may notice more than one time-out for each. */
+/** Upstreams that accept queries over TCP and never answer: no client may wait for more than one time-out for each. */
 import assert from "node:assert/strict";
 import { afterEach, describe, it } from "node:test";
 import { HONEST, type Script, type ScriptedServer, SILENT } from "../../upstream/fixtures/scripted-server.ts";
@@ -15,7 +15,7 @@ const deaf: Script = (asked) => {
   asked.socket?.pause();
 };
 
-/** Names that came to a server, probes left out. */
+/** Names of the queries that reached a server, without probes. */
 const namesAt = (server: ScriptedServer): string[] =>
   server.asked.map(({ name }) => name).filter((name) => name !== ".");
 
@@ -29,7 +29,7 @@ for (const [what, script] of [
   ] as const) {
     describe(`an upstream that ${what} over TCP, asked by ${transport} clients ${option}`, () => {
       for (const policy of ["random", "sequential"]) {
-        it(`costs each of ${QUERIES} queries one time-out at the most, with policy ${policy}`, async () => {
+        it(`costs each of ${QUERIES} queries at most one time-out, with policy ${policy}`, async () => {
           const silent = await bench.server((asked) =>
             asked.protocol === "udp" ? HONEST(asked) : script(asked),
           );
@@ -40,7 +40,7 @@ for (const [what, script] of [
             ${option}
           }`);
           const slowest: number[] = [];
-          // They come over 3 s, so that connections have queries of every age on them.
+          // They arrive over 3 s, so that connections carry queries of every age.
           const answers: Promise<unknown>[] = [];
           for (let n = 0; n < QUERIES; n++) {
             const asked = test.clock.now();
@@ -74,7 +74,7 @@ for (const [what, script] of [
   }
 }
 
-it("is passed over by queries over TCP once its probes over TCP fail, and asked over UDP as before", async () => {
+it("is skipped by queries over TCP once its probes over TCP fail, and asked over UDP as before", async () => {
   const silent = await bench.server((asked) => (asked.protocol === "udp" ? HONEST(asked) : undefined));
   const well = await bench.server(HONEST);
   const test = await bench.start(`forward . ${silent.text} ${well.text} {

@@ -70,7 +70,7 @@ describe("the upstreams of forward", () => {
     assert.equal((await upstreams(`forward . ${path}`)).length, 20);
   });
 
-  it("are not there when files name nobody", async () => {
+  it("are missing when files list no server", async () => {
     const path = await file("empty.conf", "# nothing");
     assert.equal(
       await failure(`forward . ${path}`),
@@ -79,7 +79,7 @@ describe("the upstreams of forward", () => {
     assert.deepEqual(await upstreams(`forward . ${path} 192.0.2.1`), ["192.0.2.1:53"]);
   });
 
-  it("are examined as they are resolved: a file without an address matters only if it is all there is", async () => {
+  it("are checked as they are resolved: a file without an address matters only if there is no other target", async () => {
     const path = await file("empty-too.conf", "");
     const named = await file("named.conf", "nameserver 192.0.2.2");
     const examined = async (words: string) => {
@@ -93,7 +93,7 @@ describe("the upstreams of forward", () => {
     await assert.rejects(examined(`${join(directory, "missing.conf")} 192.0.2.1`), /no such file/);
   });
 
-  it("cannot come from a file that is not there", async () => {
+  it("cannot come from a missing file", async () => {
     const path = join(directory, "missing.conf");
     const message = await failure(`forward . ${path}`);
     assert.ok(
@@ -151,7 +151,7 @@ describe("the upstreams of forward", () => {
     assert.ok(found.includes("127.0.0.1:5353") || found.includes("[::1]:5353"), found.join());
   });
 
-  it("cannot come from a name that nobody knows", async () => {
+  it("cannot come from a name that does not exist", async () => {
     const resolver = await bench.server((asked) => asked.answer({ rcode: 3 }));
     assert.equal(
       await failure(`forward . nowhere.example {\nresolver ${resolver.text}\n}`),
@@ -159,7 +159,7 @@ describe("the upstreams of forward", () => {
     );
   });
 
-  it("keep no socket of the lookup", async () => {
+  it("leave no socket of the lookup open", async () => {
     const resolver = await bench.server(HONEST);
     const test = await bench.start(`forward . dns.example.org {\nresolver ${resolver.text}\n}`);
     await test.stop();

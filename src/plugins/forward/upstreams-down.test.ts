@@ -21,7 +21,7 @@ const saying =
     asked.answer({ rcode });
 
 describe("when an upstream fails", () => {
-  it("the next one is asked", async () => {
+  it("the next one is tried", async () => {
     const server = await bench.server(HONEST);
     const test = await bench.start(`forward . ${await deadAddress()} ${server.text} {\npolicy sequential\n}`);
     for (const transport of ["udp", "tcp"] as const) {
@@ -30,7 +30,7 @@ describe("when an upstream fails", () => {
     }
   });
 
-  it("probes are no use of the connection cache", async () => {
+  it("probes do not count as uses of the connection cache", async () => {
     const silent = await bench.server(SILENT);
     const test = await bench.start(`forward . ${silent.text} {
       read_timeout 100ms
@@ -52,7 +52,7 @@ describe("when an upstream fails", () => {
     );
   });
 
-  it("a silent one is given up after read_timeout", async () => {
+  it("a silent one times out after read_timeout", async () => {
     const silent = await bench.server(SILENT);
     const server = await bench.server(HONEST);
     const test = await bench.start(`forward . ${silent.text} ${server.text} {
@@ -67,7 +67,7 @@ describe("when an upstream fails", () => {
     assert.deepEqual((await answer).answer, ["example.org. 60 IN A 192.0.2.1"]);
   });
 
-  it("twice as many attempts as upstreams are made, and the last error is told", async () => {
+  it("twice as many attempts as upstreams are made, and the last error is reported", async () => {
     const [one, other] = [await bench.server(SILENT), await bench.server(SILENT)];
     const test = await bench.start(`forward . ${one.text} ${other.text} {
       policy sequential
@@ -79,7 +79,7 @@ describe("when an upstream fails", () => {
       [one, 0],
       [other, 0],
     ]);
-    // Only the time between two attempts counts, and three are begun within five seconds.
+    // Only the time between two attempts counts, and three attempts start within five seconds.
     for (const server of order.slice(0, 3)) {
       const count = (seen.get(server) ?? 0) + 1;
       seen.set(server, count);
@@ -139,7 +139,7 @@ describe("when an upstream fails", () => {
     assert.ok(server.asked.length >= 10 && server.asked.length <= 60, `${server.asked.length} attempts`);
   });
 
-  it("a query that nobody waits for any more is given up", async () => {
+  it("an abandoned query is dropped", async () => {
     const server = await bench.server(SILENT);
     const test = await bench.start(`forward . ${server.text}`);
     const query = test.query({ name: "example.org." });
@@ -197,7 +197,7 @@ describe("health", () => {
     ]);
   });
 
-  it("when all are down one is asked nevertheless, once", async () => {
+  it("when all are down one is still tried, once", async () => {
     const { sick, test } = await downTest();
     const before = sick.asked.filter(({ name }) => name === "example.org.").length;
     const outcome = test.outcome({ name: "example.org." });
@@ -215,7 +215,7 @@ describe("health", () => {
     ]);
   });
 
-  it("with failfast_all_unhealthy_upstreams nobody is asked then, and nothing waits", async () => {
+  it("with failfast_all_unhealthy_upstreams no upstream is tried then, and no query waits", async () => {
     const { sick, test } = await downTest("failfast_all_unhealthy_upstreams");
     const before = sick.asked.filter(({ name }) => name === "example.org.").length;
     const outcome = test.outcome({ name: "example.org." });
@@ -266,7 +266,7 @@ describe("health", () => {
 });
 
 describe("failover", () => {
-  it("asks the others on these rcodes, and gives the last such answer when there is none better", async () => {
+  it("tries the others on these rcodes, and returns the last such answer if there is no better one", async () => {
     const servers = [
       await bench.server(saying(Rcode.SERVFAIL)),
       await bench.server(saying(Rcode.REFUSED)),
@@ -297,7 +297,7 @@ describe("failover", () => {
     assert.equal(server.asked.length, 1);
   });
 
-  it("gives the answer it has when the others do not answer at all", async () => {
+  it("returns the answer it has when the others do not answer", async () => {
     const server = await bench.server(saying(Rcode.REFUSED));
     const test = await bench.start(`forward . ${server.text} ${await deadAddress()} {
       policy sequential
@@ -329,7 +329,7 @@ describe("next", () => {
     });
   }
 
-  it("goes nowhere when another plugin is behind, or none", async () => {
+  it("does not continue if another plugin is behind it, or no plugin", async () => {
     const server = await bench.server(saying(Rcode.NXDOMAIN));
     const test = await bench.start(`forward . ${server.text} {\nnext NXDOMAIN\n}`);
     const next = answering({ answer: records("example.org. 60 IN A 192.0.2.200") });
@@ -347,7 +347,7 @@ describe("next", () => {
 });
 
 describe("max_concurrent", () => {
-  it("refuses what is too much, at once, and takes queries again when one is done", async () => {
+  it("refuses excess queries at once, and accepts queries again when one is done", async () => {
     const server = await bench.server(SILENT);
     const test = await bench.start(`forward . ${server.text} {\nmax_concurrent 2\n}`);
     const waiting = [test.ask({ name: "a.example." }), test.ask({ name: "b.example." })];
@@ -378,7 +378,7 @@ describe("max_concurrent", () => {
 });
 
 describe("policies", () => {
-  it("round_robin asks each in turn", async () => {
+  it("round_robin uses each in turn", async () => {
     const servers = [await bench.server(HONEST), await bench.server(HONEST), await bench.server(HONEST)];
     const test = await bench.start(
       `forward . ${servers.map(({ text }) => text).join(" ")} {\npolicy round_robin\n}`,
@@ -390,7 +390,7 @@ describe("policies", () => {
     );
   });
 
-  it("sequential asks the first as long as it answers", async () => {
+  it("sequential uses the first as long as it answers", async () => {
     const servers = [await bench.server(HONEST), await bench.server(HONEST)];
     const test = await bench.start(
       `forward . ${servers.map(({ text }) => text).join(" ")} {\npolicy sequential\n}`,
@@ -402,7 +402,7 @@ describe("policies", () => {
     );
   });
 
-  it("random asks all of them in the long run", async () => {
+  it("random uses all of them in the long run", async () => {
     const servers = [await bench.server(HONEST), await bench.server(HONEST)];
     const test = await bench.start(`forward . ${servers.map(({ text }) => text).join(" ")}`);
     for (let count = 0; count < 100; count++) await test.ask({ name: "example.org." });

@@ -4,10 +4,10 @@ import { messageOf } from "../../lib/text/message-of.ts";
 import { SetupError, type Site, type Timer } from "../../plugin/index.ts";
 import { DatabaseError, GeoDatabase } from "./database.ts";
 
-/** Between two looks at the file; milliseconds. Databases come out twice a week at the most. */
+/** Milliseconds between two checks of the file. Databases are published at most twice a week. */
 const LOOK_INTERVAL = 10_000;
 
-/** The database of a file. A changed file takes its place when it has been read whole; a faulty one changes nothing. */
+/** The database in a file. A changed file replaces it when it was read completely; a faulty one changes nothing. */
 export class DatabaseFile {
   readonly #path: string;
   readonly #site: Site;
@@ -41,7 +41,7 @@ export class DatabaseFile {
     this.#schedule();
   }
 
-  /** Looks at the file now. */
+  /** Checks the file now. */
   async check(): Promise<void> {
     try {
       if (await this.#read()) this.#site.log.info(`read ${this.#path} again: ${this.describe()}`);
@@ -64,11 +64,11 @@ export class DatabaseFile {
     this.#timer?.cancel();
   }
 
-  /** @returns whether the file was not the one that is known */
+  /** @returns whether the file has changed */
   async #read(): Promise<boolean> {
     const read = await this.#files.readIfNew(this.#path, this.#stamp);
     if (read === undefined) return false;
-    // A file that is being written is looked at again.
+    // A file that is still being written is read again.
     this.#database = new GeoDatabase(read.content);
     this.#stamp = read.stamp;
     return true;

@@ -1,10 +1,10 @@
-/** A MaxMind database in memory, as octets; records are read one at a time, when somebody asks. */
+/** A MaxMind database in memory, as bytes; each record is decoded on lookup. */
 
 import { createRequire } from "node:module";
 import type { AsnResponse, CityResponse, Reader } from "mmdb-lib";
 import { messageOf } from "../../lib/text/message-of.ts";
 
-/** What a file must have to be of use. */
+/** A file that is not a usable database. */
 export class DatabaseError extends Error {
   override readonly name = "DatabaseError";
 }
@@ -34,14 +34,11 @@ export class GeoDatabase {
     this.hasNetworks = ASN_TYPES.test(databaseType);
     if (!this.hasCities && !this.hasNetworks)
       throw new DatabaseError("database does not provide any supported schema (city, asn)");
-    // A file that was cut off shows here and not with the first client.
+    // Detects a truncated file now instead of with the first client.
     this.lookup("127.0.0.1");
   }
 
-  /**
-   * What is known of an address; `undefined` for nothing.
-   * @throws DatabaseError where the file is damaged
-   */
+  /** The data of an address; `undefined` without any. @throws DatabaseError for a damaged file */
   lookup(address: string): (City & Asn) | undefined {
     try {
       return this.#reader.get(address) ?? undefined;

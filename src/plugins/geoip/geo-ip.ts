@@ -4,7 +4,7 @@ import type { Handler, PluginInstance, Query, Site } from "../../plugin/index.ts
 import type { Asn, City } from "./database.ts";
 import { DatabaseFile } from "./database-file.ts";
 
-/** Labels of a city database, without `geoip/` in front. */
+/** Labels of a city database, without the prefix `geoip/`. */
 const CITY_LABELS: Readonly<Record<string, (city: City | undefined) => string>> = {
   "city/name": (city) => city?.city?.names?.en ?? "",
   "country/code": (city) => city?.country?.iso_code ?? "",
@@ -58,7 +58,7 @@ export class GeoIp implements PluginInstance {
     return [`database ${this.#file.describe()}`];
   }
 
-  /** The database is asked when somebody wants a value, and once for all values. */
+  /** Looks up the database when a value is read, once for all values. */
   provideMetadata(query: Query): void {
     const { database } = this.#file;
     if (database === undefined) return;
@@ -77,7 +77,7 @@ export class GeoIp implements PluginInstance {
     const address = (this.#fromSubnet ? subnetOf(query) : undefined) ?? query.client.address;
     try {
       const found = this.#file.database?.lookup(address);
-      query.trace?.note(`looked ${address} up: ${found === undefined ? "not known" : "found"}`, { address });
+      query.trace?.note(`looked up ${address}: ${found === undefined ? "not found" : "found"}`, { address });
       return found;
     } catch (error) {
       this.#site.log.debug(`looking up ${address} failed: ${messageOf(error)}`);
@@ -96,7 +96,7 @@ function setLabels<T>(
   }
 }
 
-/** The address that a resolver says it asks for (RFC 7871). */
+/** The client subnet in the query (RFC 7871). */
 function subnetOf(query: Query): string | undefined {
   const option = findOption(query.edns?.options ?? [], EdnsOptionCode.CLIENT_SUBNET);
   const subnet = option === undefined ? undefined : decodeClientSubnet(option.data);

@@ -42,7 +42,7 @@ function write(content: Uint8Array): string {
   return path;
 }
 
-/** The labels that a query gets, those without value left out. */
+/** The labels of a query, without empty ones. */
 function labels(running: PluginTest<unknown>, client: string, subnet?: string): Record<string, string> {
   const option =
     subnet === undefined
@@ -109,7 +109,7 @@ describe("labels", () => {
     await running.stop();
   });
 
-  test("by the client subnet, where that is wanted and sent", async () => {
+  test("by the client subnet, if configured and sent", async () => {
     const running = await started(CITIES, "{\n edns-subnet\n}");
     assert.equal(labels(running, "198.51.100.1", "192.0.2.0")["geoip/country/code"], "NL");
     assert.equal(labels(running, "81.2.69.142")["geoip/country/code"], "GB");
@@ -121,7 +121,7 @@ describe("labels", () => {
 });
 
 describe("the file", () => {
-  test("is read again when it changes, and never half", async () => {
+  test("is read again when it changes, and never incompletely", async () => {
     const path = write(CITIES);
     const running = PluginTest.of(geoip, `geoip ${path}`);
     await running.start();

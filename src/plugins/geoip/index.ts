@@ -1,4 +1,4 @@
-/** `geoip`: where a client is, as metadata. */
+/** `geoip`: the location of a client, as metadata. */
 import { definePlugin, directive, flag, required, text } from "../../plugin/index.ts";
 import { GeoIp } from "./geo-ip.ts";
 

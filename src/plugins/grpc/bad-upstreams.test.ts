@@ -104,7 +104,7 @@ describe("servers that grpc cannot use", () => {
     ],
   ];
   for (const [what, script, message] of faults) {
-    it(`${what}: the next one is asked, and the log says why`, async () => {
+    it(`${what}: the next one is tried, and the log says why`, async () => {
       const bad = await bench.server(script);
       const good = await bench.server(honest);
       const alone = await bench.start(`grpc . ${bad.text}`);
@@ -114,7 +114,7 @@ describe("servers that grpc cannot use", () => {
     });
   }
 
-  it("nobody listens: the next one is asked, and nobody else is dialled for a while", async () => {
+  it("no listener: the next one is tried, without further connections for a while", async () => {
     const good = await bench.server(honest);
     const dead = await deadAddress();
     const test = await bench.start(`grpc . ${dead} ${good.text} {\npolicy sequential\n}`);
@@ -127,7 +127,7 @@ describe("servers that grpc cannot use", () => {
     );
   });
 
-  it("a server of plain DNS over TCP: the next one is asked", async () => {
+  it("a server of plain DNS over TCP: the next one is tried", async () => {
     const plain = await ScriptedServer.start(() => undefined);
     plain.script = (asked) => asked.socket?.end("HTTP/1.1 400 Bad Request\r\n\r\n");
     const good = await bench.server(honest);
@@ -139,7 +139,7 @@ describe("servers that grpc cannot use", () => {
     await plain.stop();
   });
 
-  it("silence: the next one has its turn after two seconds, and the silent one comes last from then on", async () => {
+  it("silence: the next one is tried after two seconds, and the silent one comes last from then on", async () => {
     const silent = await bench.server(() => undefined);
     const good = await bench.server(honest);
     const test = await bench.start(`grpc . ${silent.text} ${good.text} {\npolicy sequential\n}`);
@@ -147,7 +147,7 @@ describe("servers that grpc cannot use", () => {
     await silent.receives(1);
     test.clock.advance(2_200);
     assert.equal((await first).rcode, Rcode.NOERROR);
-    // Its probes are not answered, either.
+    // Its probes are not answered either.
     for (let probe = 2; probe <= 4; probe++) {
       await silent.receives(probe);
       test.clock.advance(1_200);
@@ -200,7 +200,7 @@ describe("servers that grpc cannot use", () => {
     assert.equal((await test.ask({ name: "example.org." })).rcode, Rcode.NOERROR);
   });
 
-  it("GOAWAY in good order: what is under way is answered, and what follows goes over a new connection", async () => {
+  it("orderly GOAWAY: queries in progress are answered, and later ones use a new connection", async () => {
     const server = await bench.server();
     server.script = (call) => {
       call.stream.session?.goaway(0);

@@ -1,4 +1,4 @@
-/** The way of one query through the upstreams, each of which is asked once. */
+/** Sends one query to the upstreams in turn, each at most once. */
 import { Rcode, rcodeName, WireError } from "../../dns/index.ts";
 import { LateOutcome } from "../../plugin/chain/late-outcome.ts";
 import {
@@ -19,9 +19,9 @@ import { hexdump } from "../../upstream/exchange/hexdump.ts";
 import type { Upstream } from "../../upstream/upstream.ts";
 import type { GrpcMetrics } from "./metrics.ts";
 
-/** What is the same for all queries of one `grpc`. */
+/** State that all queries of one `grpc` share. */
 export interface GrpcRules {
-  /** At least one. */
+  /** At least one upstream. */
   readonly upstreams: readonly Upstream[];
   readonly policy: Policy;
   readonly fallthrough: Fallthrough;
@@ -32,9 +32,9 @@ export interface GrpcRules {
 
 /** Milliseconds for all attempts together. */
 const TOTAL_TIME = 5_000;
-/** Milliseconds for one attempt while there are others to ask: who says nothing must not take the time of all. */
+/** Milliseconds for one attempt while other upstreams remain: a silent upstream must not use up all the time. */
 const ATTEMPT_TIME = 2_000;
-/** Probes that may fail in a row before an upstream is asked after all others. */
+/** Failed probes in a row after which an upstream is tried last. */
 const MAX_FAILS = 2;
 
 export class GrpcQuery extends UpstreamRequest implements Waiter {
@@ -45,9 +45,9 @@ export class GrpcQuery extends UpstreamRequest implements Waiter {
   #deadline = 0;
   #upstream: Upstream | undefined;
   #sentAt = 0;
-  /** The upstream to begin with. */
+  /** The index of the first upstream to try. */
   #first = 0;
-  /** Those that were not asked yet, in their order; made when the first does not do. */
+  /** Upstreams that remain, in order; made when the first one fails. */
   #untried: number[] | undefined;
   #lastError: Error | undefined;
   #isMismatched = false;
@@ -106,7 +106,7 @@ export class GrpcQuery extends UpstreamRequest implements Waiter {
   }
 
   failed(error: Error): void {
-    // An exchange that has no room says so later than it was asked.
+    // An exchange without room reports it in a later turn.
     if (this.#isAbandoned) return;
     if (this.#isMismatched) this.#settle(this.#query.reply({ rcode: Rcode.FORMERR }));
     else this.#failed(error);
@@ -118,7 +118,7 @@ export class GrpcQuery extends UpstreamRequest implements Waiter {
     this.#settle(DROPPED);
   }
 
-  /** Asks the next upstream, if there is one and time for it. */
+  /** Tries the next upstream, if there is one and time for it. */
   #proceed(): void {
     const now = this.#rules.clock.turnTime();
     const upstream = now < this.#deadline ? this.#take() : undefined;
@@ -135,7 +135,7 @@ export class GrpcQuery extends UpstreamRequest implements Waiter {
     upstream.stream.send(this, patience, patience);
   }
 
-  /** The next in the order of the policy; those that are down come last. */
+  /** The next upstream by the policy; those that are down come last. */
   #take(): Upstream | undefined {
     const { upstreams, policy } = this.#rules;
     const isUp = (index: number): boolean => upstreams[index]?.health.isDown(MAX_FAILS) === false;
@@ -153,7 +153,7 @@ export class GrpcQuery extends UpstreamRequest implements Waiter {
     const { rcode } = reply;
     this.#observe(rcode);
     if (rcode === Rcode.NXDOMAIN && this.#rules.fallthrough.permits(this.#query.name)) {
-      this.#query.trace?.note("the name does not exist there, and falls through");
+      this.#query.trace?.note("the upstream has no such name: falls through");
       this.#settle(this.#next(this.#query));
     } else {
       this.#settle(reply);
@@ -176,7 +176,7 @@ export class GrpcQuery extends UpstreamRequest implements Waiter {
   #settle(outcome: Outcome | Promise<Outcome>): void {
     const { root } = this.#query;
     if (root.waiter === this) root.waiter = undefined;
-    // A promise can only be that of the chain, which never rejects.
+    // A promise here is always the chain's, which never rejects.
     this.#late?.settleWith(outcome);
   }
 

@@ -1,4 +1,4 @@
-/** What the upstreams say, and what becomes of it. */
+/** Replies of upstreams, and the outcomes. */
 import assert from "node:assert/strict";
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -24,7 +24,7 @@ before(() => {
 after(() => rmSync(folder, { recursive: true }));
 
 describe("grpc", () => {
-  it("passes questions and answers on as they are, over one connection", async () => {
+  it("passes queries and answers on unchanged, over one connection", async () => {
     const server = await bench.server((call) =>
       call.answer({ answer: [`${call.name} 60 IN A 192.0.2.1`, `${call.name} 60 IN A 192.0.2.2`] }),
     );
@@ -52,7 +52,7 @@ describe("grpc", () => {
       assert.ok(body.split("\n").includes(line), line);
   });
 
-  it("may stand several times, each for a zone of its own", async () => {
+  it("may be used several times, each for a zone of its own", async () => {
     const [inner, outer] = [
       await bench.server((call) => call.answer({ answer: [`${call.name} 60 IN A 192.0.2.1`] })),
       await bench.server((call) => call.answer({ answer: [`${call.name} 60 IN A 192.0.2.2`] })),
@@ -82,7 +82,7 @@ describe("grpc", () => {
     assert.equal(server.connections.length, 1);
   });
 
-  it("takes the status NotFound, with and without a body, for a name that does not exist", async () => {
+  it("treats the status NotFound, with and without a body, as NXDOMAIN", async () => {
     for (const script of [
       (call) => call.refuse(5, "no such name"),
       (call) => call.reply(new Uint8Array(0), 5),
@@ -95,7 +95,7 @@ describe("grpc", () => {
     }
   });
 
-  it("says FORMERR to a reply that answers another query", async () => {
+  it("returns FORMERR for a reply to another query", async () => {
     const second = await bench.server();
     for (const [script, reason] of [
       [(call) => call.answer({ message: { id: call.asked.message.id ^ 1 } }), "id"],
@@ -113,7 +113,7 @@ describe("grpc", () => {
     assert.equal(second.calls.length, 0);
   });
 
-  it("speaks TLS with a certificate that is checked", async () => {
+  it("verifies the certificate with TLS", async () => {
     const server = await bench.server(HONEST_CALL, "tls");
     const tls = `tls ${join(folder, "ca.pem")}`;
     const good = await bench.start(`grpc . ${server.text} {\n${tls}\ntls_servername dns.example\n}`);
@@ -137,7 +137,7 @@ describe("grpc", () => {
     assert.match(await failure(nobody), /dial unix .*nobody\.sock/);
   });
 
-  it("leaves names alone that are outside of FROM, or excepted", async () => {
+  it("passes on names outside of FROM, or excepted", async () => {
     const server = await bench.server();
     const test = await bench.start(`grpc example. ${server.text} {\nexcept b.example example\n}`);
     const next = answering({ answer: records("elsewhere. 5 IN A 192.0.2.9") });
@@ -147,7 +147,7 @@ describe("grpc", () => {
     assert.deepEqual((await test.ask({ name: "example.", next })).answer, ["example. 60 IN A 192.0.2.1"]);
   });
 
-  it("falls through where the name does not exist, and where nobody answers", async () => {
+  it("falls through if the name does not exist, and if no upstream answers", async () => {
     const denying = await bench.server((call) => call.answer({ rcode: Rcode.NXDOMAIN }));
     const next = answering({ answer: records("elsewhere. 5 IN A 192.0.2.9") });
     const dead = await deadAddress();
@@ -161,7 +161,7 @@ describe("grpc", () => {
     }
   });
 
-  it("asks in the order of the policy", async () => {
+  it("tries upstreams in the order of the policy", async () => {
     const servers = [await bench.server(), await bench.server(), await bench.server()];
     const to = servers.map(({ text }) => text).join(" ");
     const asked = async (policy: string): Promise<number[]> => {
@@ -178,7 +178,7 @@ describe("grpc", () => {
     );
   });
 
-  it("gives up what the server has given up", async () => {
+  it("drops a query that the server has dropped", async () => {
     const server = await bench.server(() => undefined);
     const test = await bench.start(`grpc . ${server.text}`);
     const query = test.query({ name: "example.org." });
@@ -212,7 +212,7 @@ for (const [text, message] of [
     ));
 }
 
-it("does not start with files that are no good", async () => {
+it("does not start with invalid files", async () => {
   for (const [text, message] of [
     [`grpc . ${join(folder, "nobody.conf")}`, /no valid upstream addresses found: no nameserver line/],
     [`grpc . 127.0.0.1 {\ntls ${join(folder, "missing.pem")}\n}`, /tls: error reading .*missing\.pem/],
@@ -225,7 +225,7 @@ it("does not start with files that are no good", async () => {
   }
 });
 
-it("takes port 53, the port of grpc:// and files of name servers", async () => {
+it("accepts port 53, the port of grpc:// and files of name servers", async () => {
   const file = join(folder, "resolv.conf");
   writeFileSync(file, "nameserver 192.0.2.1\nnameserver 2001:db8::1\n");
   const test = PluginTest.of(grpc, `grpc . ${file} 192.0.2.2 grpc://192.0.2.3 192.0.2.4:8053`);

@@ -22,11 +22,11 @@ import type { GrpcConfig } from "./config.ts";
 import { GrpcQuery, type GrpcRules } from "./grpc-query.ts";
 import { GrpcMetrics } from "./metrics.ts";
 
-/** Milliseconds: time-outs are late by two of them at the most. */
+/** Milliseconds: time-outs are at most two of these late. */
 const GRANULARITY = 50;
-/** Milliseconds without use after which a connection closes. */
+/** Milliseconds after which an idle connection closes. */
 const EXPIRE = 60_000;
-/** Milliseconds between two probes of an upstream that failed. */
+/** Milliseconds between two probes of a failed upstream. */
 const PROBE_INTERVAL = 1_000;
 
 /** One `grpc` directive. */
@@ -48,7 +48,7 @@ export class GrpcForwarder implements PluginInstance {
 
   readonly handle = (query: Query, next: Next): Outcome | Promise<Outcome> => {
     if (!this.#isOurs(query.name)) {
-      query.trace?.note("not for this grpc: the name is outside of FROM, or excepted");
+      query.trace?.note("the name is outside of FROM, or matches except: passed on");
       return next(query);
     }
     const rules = this.#rules;
@@ -100,7 +100,7 @@ export class GrpcForwarder implements PluginInstance {
     return name.isAtOrBelow(from) && (name.equals(from) || !this.#except.contains(name));
   }
 
-  /** `undefined` without the option `tls`: then all is in the clear. */
+  /** `undefined` without the option `tls`: the connections are not encrypted. */
   async #context(): Promise<SecureContext | undefined> {
     const { tls } = this.#config;
     if (tls === undefined) return undefined;

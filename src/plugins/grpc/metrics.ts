@@ -2,7 +2,7 @@ import { rcodeName } from "../../dns/index.ts";
 import { DURATION_BUCKETS, type HistogramFamily } from "../../lib/metrics/metric-families.ts";
 import type { CounterFamily, MetricsRegistry } from "../../plugin/index.ts";
 
-/** What CoreDNS counts of queries that an upstream answered. */
+/** The counters of CoreDNS for queries answered by an upstream. */
 export class GrpcMetrics {
   readonly #requests: CounterFamily;
   readonly #responses: CounterFamily;
@@ -11,7 +11,7 @@ export class GrpcMetrics {
   constructor(registry: MetricsRegistry) {
     this.#requests = registry.counter({
       name: "coredns_grpc_requests_total",
-      help: "Queries that an upstream answered over gRPC.",
+      help: "Queries answered by an upstream over gRPC.",
       labels: ["to"],
     });
     this.#responses = registry.counter({
@@ -21,7 +21,7 @@ export class GrpcMetrics {
     });
     this.#durations = registry.histogram({
       name: "coredns_grpc_request_duration_seconds",
-      help: "Time that each exchange over gRPC took.",
+      help: "Duration of each exchange over gRPC, in seconds.",
       labels: ["to"],
       buckets: DURATION_BUCKETS,
     });

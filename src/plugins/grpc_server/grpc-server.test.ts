@@ -19,7 +19,6 @@ for (const [text, message] of [
   ["grpc_server {\n max_connections x\n}", /'x' is not a whole number of 0 or more/],
   ["grpc_server 5", /Wrong argument count/],
   ["grpc_server {\n idle 5\n}", /unknown property 'idle'/],
-  ["grpc_server\ngrpc_server", /only be used once/],
 ] as const) {
   test(`refuses ${JSON.stringify(text)}`, () => {
     assert.throws(
@@ -28,3 +27,11 @@ for (const [text, message] of [
     );
   });
 }
+
+test("the first of several lines counts, as in CoreDNS", () => {
+  const { settings } = PluginTest.of(
+    grpcServer,
+    "grpc_server {\n max_connections 3\n}\ngrpc_server {\n max_connections 4\n more\n}",
+  );
+  assert.equal(settings.maxGrpcConnections, 3);
+});

@@ -6,7 +6,7 @@ export interface FlagRule {
   readonly flags: readonly number[];
 }
 
-/** Several rules, one after the other, as one change. */
+/** Several rules combined into one change. */
 export class FlagChange {
   readonly #set: number;
   readonly #kept: number;
@@ -33,7 +33,7 @@ export class FlagChange {
   }
 }
 
-/** Changes the flags of queries for the plugins behind, and those of their replies. */
+/** Changes the flags of queries for later plugins, and the flags of their replies. */
 export function changeHeader(ofQueries: FlagChange, ofReplies: FlagChange): Handler {
   function afterwards(outcome: Outcome, query: Query): Outcome {
     if (outcome.kind !== "reply") return outcome;

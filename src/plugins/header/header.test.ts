@@ -54,7 +54,7 @@ for (const [rules, expected] of [
   });
 }
 
-test("changes replies that come later, and passes on failures and drops", async () => {
+test("changes late replies, and passes on failures and drops", async () => {
   const running = PluginTest.of(header, "header {\n response set ra\n}");
   const later = await running.ask({ name: "a.", next: (query) => Promise.resolve(query.reply()) });
   assert.equal(later.reply.flags, RA);

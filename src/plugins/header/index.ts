@@ -1,4 +1,4 @@
-/** `header`: flags of queries and replies. */
+/** `header`: sets flags of queries and replies. */
 import { Flag } from "../../dns/index.ts";
 import { overlooked } from "../../plugin/config/arguments.ts";
 import {

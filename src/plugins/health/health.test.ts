@@ -16,7 +16,7 @@ after(() => {
   }
 });
 
-/** Serves what a plugin asks for, or `instead`, on a real socket. */
+/** Serves the plugin's handler, or `instead`, on a real socket. */
 function httpService(instead?: RequestListener): HttpService & { readonly asked: string[] } {
   const asked: string[] = [];
   return {
@@ -72,7 +72,7 @@ test("serves an address of several blocks once, and checks it once", async () =>
 });
 
 describe("the check of itself", () => {
-  test("measures each second", async () => {
+  test("measures every second", async () => {
     const plugin = PluginTest.of(health, "health", { site: { http: httpService() } });
     await plugin.start();
     const { durations, failures } = metricsOf(plugin);
@@ -87,14 +87,14 @@ describe("the check of itself", () => {
     assert.equal(plugin.clock.pendingTimers, 0);
   });
 
-  test("warns of an answer that took more than a second", async () => {
+  test("warns about an answer that took more than a second", async () => {
     const waiting: ServerResponse[] = [];
     const http = httpService((_request, response) => void waiting.push(response));
     const plugin = PluginTest.of(health, "health", { site: { http } });
     await plugin.start();
     plugin.clock.advance(1_000);
     await until(() => waiting.length === 1);
-    // The next is not sent as long as this one waits.
+    // The next request is not sent while this one waits.
     plugin.clock.advance(2_500);
     waiting[0]?.end("OK");
     await until(() => plugin.log.lines.length === 1);
@@ -108,7 +108,7 @@ describe("the check of itself", () => {
     await plugin.stop();
   });
 
-  test("gives up after three seconds, and says so once", async () => {
+  test("times out after three seconds, and logs it once", async () => {
     const waiting: ServerResponse[] = [];
     const http = httpService((_request, response) => {
       waiting.push(response);
@@ -133,7 +133,7 @@ describe("the check of itself", () => {
     await plugin.stop();
   });
 
-  test("ends with the plugin, also when one is under way", async () => {
+  test("ends with the plugin, even during a request", async () => {
     const waiting: ServerResponse[] = [];
     const http = httpService((_request, response) => void waiting.push(response));
     const plugin = PluginTest.of(health, "health", { site: { http } });
@@ -165,7 +165,7 @@ describe("lameduck", () => {
     assert.equal(over, true);
   });
 
-  test("is off unless asked for", async () => {
+  test("is off by default", async () => {
     const plugin = PluginTest.of(health, "health {\n lameduck 0\n}");
     await plugin.instances[0]?.drain?.();
     assert.deepEqual(plugin.log.lines, []);

@@ -1,4 +1,4 @@
-/** `health`: says over HTTP that the process is alive. */
+/** `health`: reports over HTTP that the process is alive. */
 import { definePlugin, directive, duration, listenAddress, optional, single } from "../../plugin/index.ts";
 import { Health } from "./health.ts";
 

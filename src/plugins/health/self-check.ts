@@ -17,8 +17,8 @@ const TIMEOUT = 3_000;
 const SLOW = 1_000;
 
 /**
- * Asks the own health endpoint as a stranger would, over a new connection each second: how long that takes tells how busy the process
- * is with other things.
+ * Queries its own health endpoint once a second over a new connection, as an external client would: the duration
+ * shows how busy the process is.
  */
 export class SelfCheck {
   readonly #endpoint: HttpEndpoint;
@@ -34,7 +34,7 @@ export class SelfCheck {
   #failing = false;
   #stopped = false;
 
-  /** @param url of the endpoint as messages show it */
+  /** @param url of the endpoint in messages */
   constructor(
     endpoint: HttpEndpoint,
     url: string,
@@ -49,14 +49,14 @@ export class SelfCheck {
     this.#durations = site.metrics
       .histogram({
         name: "coredns_health_request_duration_seconds",
-        help: "Time that the server needs to answer a health request of its own, in seconds.",
+        help: "Time to answer the server's own health requests, in seconds.",
         buckets: SLIM_DURATION_BUCKETS,
       })
       .slot();
     this.#failures = site.metrics
       .counter({
         name: "coredns_health_request_failures_total",
-        help: "Health requests of the server to itself that failed.",
+        help: "The server's own health requests that failed.",
       })
       .slot();
   }
@@ -98,7 +98,7 @@ export class SelfCheck {
     );
   }
 
-  /** Logged once until it works again. */
+  /** Logged once, until a request succeeds. */
   #failed(error: Error): void {
     if (this.#stopped) return;
     this.#failures.increment();

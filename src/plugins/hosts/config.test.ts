@@ -21,7 +21,7 @@ test("defaults", () => {
   );
 });
 
-test("everything given", () => {
+test("all options", () => {
   const text = `hosts /etc/names example.org 10.0.0.0/24 {
     10.0.0.1 example.org www.example.org
     ttl 60

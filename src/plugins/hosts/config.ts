@@ -29,7 +29,7 @@ export interface HostsConfig {
   readonly reload: number;
   readonly fallthrough: Fallthrough;
   readonly fallthrough_unsupported: boolean;
-  /** Lines in the form of the file. */
+  /** Lines in the format of the file. */
   readonly inline: readonly string[];
 }
 
@@ -71,7 +71,7 @@ const declared = directive({
   },
 });
 
-/** The declared options, with the lines that begin with an IP address taken out before they are read. */
+/** The declared options. Lines that begin with an IP address are removed before they are parsed. */
 export const hostsConfig: ConfigSchema<HostsConfig> = customDirective(
   declared.description,
   (occurrences, context) => {
@@ -99,7 +99,7 @@ function separateInlineLines(
     } else if (options.includes(word) || afterFallthrough || line.block !== undefined) {
       rest.push(line);
     } else {
-      // CoreDNS takes everything that stands here for a line of the file, whose bad lines it passes over.
+      // CoreDNS treats any other line here as a line of the file, and ignores bad ones.
       report.warning(
         "HOSTS_LINE_IGNORED",
         line.name.span,

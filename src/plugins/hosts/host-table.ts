@@ -1,24 +1,24 @@
 /**
- * What the lines of a hosts file say, by name and by address. Blocklists fill it with a million names, so an entry is one small
- * object and one string, and a lookup hashes the octets of the query where they are.
+ * The contents of a hosts file, by name and by address. Blocklists have a million names, so an entry is one small
+ * object and one string, and a lookup hashes the bytes of the query in place.
  */
 import { type EncodedSections, Name } from "../../dns/index.ts";
 import { hashName } from "../../dns/name.ts";
 import { FOLD, octetAt, toLatin1 } from "../../dns/octets.ts";
 import { formatIpAddress } from "../../lib/net/ip-address.ts";
 
-/** An answer in wire form, kept by who answers; it goes with the table when the file changes. */
+/** An answer in wire form that the plugin caches here; it is dropped with the table when the file changes. */
 export interface PreparedAnswer {
   readonly encoded: EncodedSections;
-  /** There are more records than a message holds. */
+  /** There are more records than fit into a message. */
   readonly truncated: boolean;
 }
 
 /** One name with its addresses. */
 export class HostEntry {
-  /** The lower-case wire form, an octet a character. */
+  /** The lower-case wire form, one octet per character. */
   readonly key: string;
-  /** In the order of the lines; a line that says the same again is in it again. */
+  /** In the order of the lines, with duplicates. */
   ipv4: readonly string[] = NONE;
   ipv6: readonly string[] = NONE;
   preparedIpv4: PreparedAnswer | undefined = undefined;
@@ -36,11 +36,11 @@ const NONE: readonly string[] = [];
 
 /** One address with its names. */
 export class HostAddress {
-  /** As {@link HostEntry.key}, in the order of the lines. */
+  /** Like {@link HostEntry.key}, in the order of the lines. */
   readonly keys: string[] = [];
   prepared: PreparedAnswer | undefined = undefined;
 
-  /** At most `limit` different ones. */
+  /** At most `limit` distinct names. */
   names(limit: number): Name[] {
     return distinct(this.keys, limit).map((key) =>
       Name.fromCheckedWire(new Uint8Array(Buffer.from(key, "latin1"))),
@@ -50,18 +50,18 @@ export class HostAddress {
 
 export class HostTable {
   readonly #names = new NameIndex();
-  /** By the name behind the asterisk. */
+  /** By the name below the asterisk. */
   readonly #wildcards = new NameIndex();
   readonly #addresses = new Map<string, HostAddress>();
   readonly #single = new Map<string, readonly [string]>();
   #size = 0;
 
-  /** Addresses of all names, and names of all addresses. */
+  /** Number of addresses of all names, and of names of all addresses. */
   get size(): number {
     return this.#size;
   }
 
-  /** @param reverse whether the address leads back to the name; it never does for a wildcard */
+  /** @param reverse whether the address also maps to the name; never set for a wildcard */
   add(name: Name, octets: Uint8Array, reverse: boolean): void {
     const { isWildcard } = name;
     const entry = isWildcard
@@ -78,12 +78,12 @@ export class HostTable {
     this.#size++;
   }
 
-  /** The entry of the name whose wire form stands in `bytes[start, end)`, in any case. */
+  /** The entry of the name whose wire form is in `bytes[start, end)`, ignoring case. */
   find(bytes: Uint8Array, start: number, end: number): HostEntry | undefined {
     return this.#names.find(bytes, start, end);
   }
 
-  /** The entry of the wildcard in whose place the first label of that name stands. */
+  /** The entry of the wildcard that replaces the first label of the name. */
   findWildcard(bytes: Uint8Array, start: number, end: number): HostEntry | undefined {
     if (this.#wildcards.isEmpty || octetAt(bytes, start) === 0) return undefined;
     return this.#wildcards.find(bytes, start + octetAt(bytes, start) + 1, end);
@@ -94,7 +94,7 @@ export class HostTable {
     return this.#addresses.get(address);
   }
 
-  /** Most names of a blocklist have one and the same address: they share the list. */
+  /** Most names of a blocklist have the same address: they share the list. */
   #append(list: readonly string[], address: string): readonly string[] {
     if (list.length > 1) {
       (list as string[]).push(address);
@@ -110,7 +110,7 @@ export class HostTable {
   }
 }
 
-/** Every value once, in the order of their first appearance. */
+/** Distinct values, in the order of their first appearance. */
 export function distinct(values: readonly string[], limit: number): readonly string[] {
   if (values.length < 2) return values;
   const seen = new Set<string>();

@@ -13,7 +13,7 @@ const octets = fc.oneof(
 const label = fc.stringMatching(/^[a-zA-Z0-9_-]{1,8}$/);
 const hostname = fc.array(label, { minLength: 1, maxLength: 4 }).map((labels) => labels.join("."));
 
-test("any octets are read to the end, and what is read has an address and a name", async () => {
+test("any bytes are read to the end, and each entry has an address and a name", async () => {
   await fc.assert(
     fc.asyncProperty(fc.uint8Array({ maxLength: 200 }), async (content) => {
       await readHostsFile(content, (line) => {
@@ -24,7 +24,7 @@ test("any octets are read to the end, and what is read has an address and a name
   );
 });
 
-test("what is written is read", () => {
+test("a written file is read back", () => {
   fc.assert(
     fc.property(
       octets,
@@ -39,7 +39,7 @@ test("what is written is read", () => {
   );
 });
 
-test("the table finds what was put in, in any case, and nothing else", () => {
+test("the table finds its entries in any case, and nothing else", () => {
   fc.assert(
     fc.property(
       fc.uniqueArray(hostname, { selector: (name) => name.toLowerCase(), minLength: 2 }),
@@ -63,7 +63,7 @@ test("the table finds what was put in, in any case, and nothing else", () => {
   );
 });
 
-test("reverse names lead to the address they were made from", () => {
+test("reverse names map to their address", () => {
   fc.assert(
     fc.property(octets, (address) => {
       const digits =

@@ -31,7 +31,7 @@ async function started(file: string, options = "", keys = ".:53"): Promise<Plugi
 
 const passedOn = answering({ rcode: Rcode.REFUSED });
 
-/** The answers, or what became of the query. */
+/** The answers, or the outcome of the query. */
 async function seen(plugin: PluginTest<HostsConfig>, question: QuestionOptions): Promise<string> {
   const outcome = await plugin.outcome({ next: passedOn, ...question });
   if (outcome.kind === "failed") return `failed ${outcome.rcode}`;
@@ -67,10 +67,10 @@ const ANSWERS: readonly (readonly [string, string, string])[] = [
   ["v6.example.org.", "AAAA", "v6.example.org. 3600 IN AAAA 2001:db8::2"],
   ["mapped.example.org.", "A", "mapped.example.org. 3600 IN A 192.0.2.3"],
   ["good.example.org.", "A", "good.example.org. 3600 IN A 192.0.2.7"],
-  // A name with other data: empty, and nothing more.
+  // A name without records of the type: an empty answer.
   ["www.example.org.", "MX", ""],
   ["mapped.example.org.", "AAAA", ""],
-  // A wildcard stands for one label, in place of what the name itself has not.
+  // A wildcard stands for one label, and replaces missing addresses of the name itself.
   ["any.example.org.", "A", "any.example.org. 3600 IN A 192.0.2.4"],
   ["two.any.example.org.", "A", "failed 2"],
   ["example.org.", "A", "failed 2"],
@@ -79,7 +79,7 @@ const ANSWERS: readonly (readonly [string, string, string])[] = [
   ["a.v4.example.org.", "AAAA", "a.v4.example.org. 3600 IN AAAA 2001:db8::4"],
   ["b.v4.example.org.", "A", ""],
   ["any.example.org.", "TXT", ""],
-  // Bad lines say nothing.
+  // Bad lines are ignored.
   ["bad.example.net.", "A", "failed 2"],
   [".", "A", "failed 2"],
   // Reverse.
@@ -107,14 +107,14 @@ describe("answers", () => {
     test(`${name} ${type}`, async () => {
       const plugin = await started(await fileWith(FILE));
       assert.equal(await seen(plugin, { name, type }), expected);
-      // Once more from what was prepared.
+      // Repeated, now from the cache.
       assert.equal(await seen(plugin, { name, type }), expected);
       await plugin.stop();
       assert.equal(plugin.clock.pendingTimers, 0);
     });
   }
 
-  test("with the TTL asked for", async () => {
+  test("with the configured TTL", async () => {
     const plugin = await started(await fileWith("192.0.2.1 a\n"), "ttl 65535");
     assert.equal(await seen(plugin, { name: "a." }), "a. 65535 IN A 192.0.2.1");
     await plugin.stop();
@@ -131,7 +131,7 @@ describe("answers", () => {
     await plugin.stop();
   });
 
-  test("what is kept of a name holds no more memory than its octets", async () => {
+  test("a stored name holds no more memory than its bytes", async () => {
     const plugin = await started(await fileWith("192.0.2.1 a.example.org\n"));
     await plugin.ask({ name: "a.example.org." });
     const { reply } = await plugin.ask({ name: "a.example.org." });
@@ -155,7 +155,7 @@ describe("answers", () => {
     await plugin.stop();
   });
 
-  test("what fits, and TC, when no message can hold all", async () => {
+  test("as much as fits, and TC, when the answer exceeds a message", async () => {
     const lines = Array.from(
       { length: 6_000 },
       (_, i) => `192.0.${i >> 8}.${i & 255} all n${i}\n192.0.2.255 n${i}\n`,
@@ -173,7 +173,7 @@ describe("answers", () => {
 describe("zones", () => {
   const content = "192.0.2.1 a.example.org a.example.net\n";
 
-  test("names outside of them are not known, and go on", async () => {
+  test("names outside them pass", async () => {
     const plugin = await started(`${await fileWith(content)} example.org`);
     assert.equal(await seen(plugin, { name: "a.example.org." }), "a.example.org. 3600 IN A 192.0.2.1");
     assert.equal(await seen(plugin, { name: "a.example.net." }), "next");
@@ -205,7 +205,7 @@ describe("fallthrough", () => {
     });
   }
 
-  test("of types that hosts has not", async () => {
+  test("of types that hosts does not serve", async () => {
     const plugin = await started(await fileWith(content), "fallthrough example.org\nfallthrough_unsupported");
     assert.equal(await seen(plugin, { name: "a.example.org.", type: "MX" }), "next");
     assert.equal(await seen(plugin, { name: "a.example.org.", type: "AAAA" }), "");
@@ -244,7 +244,7 @@ describe("the file", () => {
     await plugin.stop();
   });
 
-  test("may be missing, and come later", async () => {
+  test("may be missing, and appear later", async () => {
     const path = join(folder, "later");
     const plugin = await started(path, "192.0.2.1 a");
     assert.deepEqual(plugin.log.lines, [
@@ -287,12 +287,12 @@ describe("the file", () => {
     await plugin.stop();
   });
 
-  test("that cannot be reached refuses the start", async () => {
+  test("that cannot be reached prevents the start", async () => {
     const file = await fileWith("");
     const plugin = PluginTest.of(hosts, `hosts ${file}/hosts`);
     await assert.rejects(plugin.start(), {
       name: "SetupError",
-      message: /^unable to access hosts file '.*': not a directory; name a readable file, or none$/,
+      message: /^unable to access hosts file '.*': not a directory; name a readable file, or no file$/,
     });
     await plugin.stop();
   });

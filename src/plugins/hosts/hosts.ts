@@ -25,16 +25,16 @@ import type { HostsConfig } from "./config.ts";
 import { distinct, type HostEntry, HostTable, type PreparedAnswer } from "./host-table.ts";
 import { type HostsLine, parseHostsLine, readHostsFile } from "./hosts-file.ts";
 
-/** The question's name stands behind the header. */
+/** The question's name follows the header. */
 const NAME_START = 12;
 
 /** More records than fit into any message. */
 const MAX_RECORDS = 5_000;
 
-/** Answers kept encoded, some 300 octets each; those of other names are encoded when they are asked for. */
+/** Bound for the answers cached in encoded form; others are encoded for each query. */
 const MAX_PREPARED = 10_000;
 
-/** A shorter interval would do nothing but read. Milliseconds. */
+/** A shorter interval would keep the server busy reading. Milliseconds. */
 const SHORTEST_RELOAD = 100;
 
 export class Hosts implements PluginInstance {
@@ -66,7 +66,7 @@ export class Hosts implements PluginInstance {
     this.#reloadTime = site.metrics
       .gauge({
         name: "coredns_hosts_reload_timestamp_seconds",
-        help: "When the content of the hosts file was last taken over, in seconds since 1970.",
+        help: "Time of the last reload of the hosts file, in seconds since 1970.",
       })
       .slot();
   }
@@ -99,12 +99,12 @@ export class Hosts implements PluginInstance {
     if (query.type === RecordType.PTR) return this.#answerReverse(query, next);
     const entry = this.#table.find(query.bytes, NAME_START, query.nameEnd);
     const wildcard = this.#table.findWildcard(query.bytes, NAME_START, query.nameEnd);
-    // Names in the table lie in the zones, so only those that are not need to be compared with them.
+    // Names in the table are in the zones, so only other names have to be compared with the zones.
     if (entry === undefined && wildcard === undefined) return this.#passOn(query, next);
     if (query.type === RecordType.A) return this.#answerIpv4(query, entry, wildcard);
     if (query.type === RecordType.AAAA) return this.#answerIpv6(query, entry, wildcard);
     if (this.#config.fallthrough_unsupported && this.#config.fallthrough.permits(query.name)) {
-      query.trace?.note("the name is known, but hosts has no records of this type: falls through");
+      query.trace?.note("the name is in the hosts file, but has no records of this type: falls through");
       return next(query);
     }
     return answerEmpty(query);
@@ -112,20 +112,20 @@ export class Hosts implements PluginInstance {
 
   #passOn(query: Query, next: Next): Outcome | Promise<Outcome> {
     if (this.#everythingFallsThrough || this.#config.zones.matchQuery(query) === undefined) {
-      query.trace?.note("no name of the hosts file");
+      query.trace?.note("the name is not in the hosts file");
       return next(query);
     }
     if (this.#config.fallthrough.permits(query.name)) {
-      query.trace?.note("no name of the hosts file: falls through");
+      query.trace?.note("the name is not in the hosts file: falls through");
       return next(query);
     }
-    query.trace?.note("not a name of the hosts file, and it may not fall through");
+    query.trace?.note("the name is not in the hosts file, and may not fall through");
     return query.fail();
   }
 
   #answerIpv4(query: Query, entry: HostEntry | undefined, wildcard: HostEntry | undefined): Outcome {
     if (entry === undefined || entry.ipv4.length === 0) return this.#answerWildcard(query, wildcard?.ipv4);
-    query.trace?.note("a name of the hosts file");
+    query.trace?.note("the name is in the hosts file");
     if (entry.preparedIpv4 !== undefined) return answerPrepared(query, entry.preparedIpv4);
     const prepared = encodeAnswer(query, this.#addressRecords(query, entry.ipv4));
     if (this.#mayKeep()) entry.preparedIpv4 = prepared;
@@ -134,17 +134,17 @@ export class Hosts implements PluginInstance {
 
   #answerIpv6(query: Query, entry: HostEntry | undefined, wildcard: HostEntry | undefined): Outcome {
     if (entry === undefined || entry.ipv6.length === 0) return this.#answerWildcard(query, wildcard?.ipv6);
-    query.trace?.note("a name of the hosts file");
+    query.trace?.note("the name is in the hosts file");
     if (entry.preparedIpv6 !== undefined) return answerPrepared(query, entry.preparedIpv6);
     const prepared = encodeAnswer(query, this.#addressRecords(query, entry.ipv6));
     if (this.#mayKeep()) entry.preparedIpv6 = prepared;
     return answerPrepared(query, prepared);
   }
 
-  /** Addresses of a wildcard stand in for those that the name itself has not, for each family alone. */
+  /** Addresses of a wildcard replace missing addresses of the name itself, for each family separately. */
   #answerWildcard(query: Query, addresses: readonly string[] | undefined): Outcome {
     if (addresses === undefined || addresses.length === 0) return answerEmpty(query);
-    query.trace?.note("a wildcard of the hosts file holds the name");
+    query.trace?.note("the name matches a wildcard of the hosts file");
     return query.reply({ authoritative: true, answer: this.#addressRecords(query, addresses) });
   }
 
@@ -152,10 +152,10 @@ export class Hosts implements PluginInstance {
     const address = addressOfReverseName(query.name);
     const entry = address === undefined ? undefined : this.#table.findAddress(address);
     if (entry === undefined) {
-      query.trace?.note("no address of the hosts file");
+      query.trace?.note("the address is not in the hosts file");
       return next(query);
     }
-    query.trace?.note("an address of the hosts file");
+    query.trace?.note("the address is in the hosts file");
     if (entry.prepared !== undefined) return answerPrepared(query, entry.prepared);
     const records = entry
       .names(MAX_RECORDS)
@@ -178,7 +178,7 @@ export class Hosts implements PluginInstance {
     );
   }
 
-  /** @param content of the file; without any there are only the lines of the Corefile */
+  /** @param content of the file; without it only the lines of the Corefile count */
   async #load(content: Uint8Array | undefined): Promise<void> {
     const turn = ++this.#loads;
     const table = new HostTable();
@@ -186,7 +186,7 @@ export class Hosts implements PluginInstance {
     if (content?.includes(0))
       this.#site.log.warning(`Hosts file contains NUL octets and is not text: ${this.#path}`);
     if (content !== undefined) await readHostsFile(content, take);
-    // A large file takes several turns to read, and may have changed again meanwhile.
+    // Parsing a large file takes several turns, and the file may have changed again.
     if (turn !== this.#loads) return;
     for (const line of this.#inline) take(line);
     this.#table = table;
@@ -204,7 +204,7 @@ export class Hosts implements PluginInstance {
     }
   }
 
-  /** @returns whether there is a file: one that is missing may come later */
+  /** @returns whether the file exists: a missing file may be created later */
   async #checkAccess(): Promise<boolean> {
     try {
       await stat(this.#path);
@@ -212,7 +212,7 @@ export class Hosts implements PluginInstance {
     } catch (error) {
       if (isMissing(error)) return false;
       throw new SetupError(
-        `unable to access hosts file '${this.#path}': ${fileFault(error)}; name a readable file, or none`,
+        `unable to access hosts file '${this.#path}': ${fileFault(error)}; name a readable file, or no file`,
       );
     }
   }
@@ -222,7 +222,7 @@ function encodeAnswer(query: Query, answer: readonly ResourceRecord[]): Prepared
   const sections = { answer, authority: [], additional: [] };
   const { encoded, complete } = EncodedSections.encode(query.question, sections);
   const { start, end, answerCount, recordStarts, typeOffsets } = encoded;
-  // Octets of its own, as it may be kept: what passes shares a buffer of some kilobytes with others.
+  // A copy, because it may be cached: other messages share a buffer of some kilobytes.
   const bytes = new Uint8Array(encoded.bytes);
   const counts = [answerCount, 0, 0] as const;
   return {
@@ -235,9 +235,9 @@ function answerPrepared(query: Query, { encoded, truncated }: PreparedAnswer): O
   return query.reply({ authoritative: true, truncated, encoded });
 }
 
-/** The name exists, and that is all there is to say: a hosts file has no SOA record to put beside it. */
+/** The name exists without records of the type. A hosts file has no SOA record for a negative answer. */
 function answerEmpty(query: Query): Outcome {
-  query.trace?.note("the name is known, but has no records of this type");
+  query.trace?.note("the name is in the hosts file, but has no records of this type");
   return query.reply({ authoritative: true, encoded: EncodedSections.empty(query.questionEnd) });
 }
 

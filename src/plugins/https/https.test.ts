@@ -32,7 +32,6 @@ for (const [text, message] of [
   ["https {\n max_streams many\n}", /max_streams must be a non-negative integer: many/],
   ["https {\n max_streams 4294967296\n}", /max_streams must not exceed 4294967295: 4294967296/],
   ["https {\n foo 5\n}", /unknown property 'foo'/],
-  ["https\nhttps", /only be used once/],
 ] as const) {
   test(`refuses ${JSON.stringify(text)}`, () => {
     assert.throws(
@@ -41,3 +40,11 @@ for (const [text, message] of [
     );
   });
 }
+
+test("the first of several lines counts, as in CoreDNS", () => {
+  const { settings } = PluginTest.of(
+    https,
+    "https {\n max_connections 3\n}\nhttps {\n max_connections 4\n more\n}",
+  );
+  assert.equal(settings.maxHttpsConnections, 3);
+});

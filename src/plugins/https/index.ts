@@ -1,4 +1,4 @@
-/** `https`: bounds of DNS over HTTPS listeners. */
+/** `https`: limits for DNS over HTTPS listeners. */
 import { definePlugin, directive, integer, single } from "../../plugin/index.ts";
 
 const LARGEST = 0xffff_ffff;
@@ -17,6 +17,7 @@ export default definePlugin({
   summary: "Limits the connections of DNS over HTTPS listeners, and the streams on each.",
   config: directive({
     options: { max_connections: single(integer({ min: 0 })), max_streams: single(streams) },
+    occurrences: "first",
   }),
   configure({ max_connections, max_streams }, settings) {
     settings.maxHttpsConnections = max_connections ?? settings.maxHttpsConnections;

@@ -19,7 +19,6 @@ for (const [text, message] of [
   ["https3 {\n max_connections x\n}", /'x' is not a whole number of 0 or more/],
   ["https3 5", /Wrong argument count/],
   ["https3 {\n idle 5\n}", /unknown property 'idle'/],
-  ["https3\nhttps3", /only be used once/],
 ] as const) {
   test(`refuses ${JSON.stringify(text)}`, () => {
     assert.throws(
@@ -28,3 +27,11 @@ for (const [text, message] of [
     );
   });
 }
+
+test("the first of several lines counts, as in CoreDNS", () => {
+  const { settings } = PluginTest.of(
+    https3,
+    "https3 {\n max_connections 3\n}\nhttps3 {\n max_connections 4\n more\n}",
+  );
+  assert.equal(settings.maxHttps3Connections, 3);
+});

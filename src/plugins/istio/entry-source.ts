@@ -1,6 +1,6 @@
 /** Fills a table. */
 export interface EntrySource {
-  /** @throws SetupError where it cannot begin */
+  /** @throws SetupError if the source cannot start */
   start(): Promise<void>;
   stop(): Promise<void>;
   describe(): string;

@@ -1,4 +1,6 @@
-/** `istio`: names of Istio's ServiceEntries, as the plugin of Istio's CoreDNS answered them (docs/spec/kube-dns.md#istio). */
+/**
+ * `istio`: names of Istio's ServiceEntries, with the answers of Istio's CoreDNS plugin (docs/spec/kube-dns.md#istio).
+ */
 import { definePlugin } from "../../plugin/index.ts";
 import { config } from "./config.ts";
 import { Istio } from "./istio.ts";
@@ -6,6 +8,7 @@ import { Istio } from "./istio.ts";
 export default definePlugin({
   name: "istio",
   summary: "Answers for the hosts of Istio's ServiceEntries.",
+  claims: ({ args }) => ({ zones: args, hasFallthrough: true }),
   config,
   create: (values, site) => new Istio(values, site),
 });

@@ -234,7 +234,7 @@ describe("what Istio's plugin answered", () => {
     ],
   ];
   for (const [what, spec, problem] of invalid) {
-    it(`passes over an entry with ${what}, and says so`, async () => {
+    it(`skips an entry with ${what}, and logs it`, async () => {
       const test = await fromFiles([
         entry("bad", { addresses: VIP, ...spec }),
         entry("good", { hosts: ["good.global"], addresses: VIP }),
@@ -255,7 +255,7 @@ describe("automatic addresses", () => {
     ],
   };
 
-  it("of Istio's controller are answered, each for its host", async () => {
+  it("allocated by Istio's controller are answered, each for its host", async () => {
     const test = await fromFiles([
       entry("one", { hosts: ["a.example", "b.example", "c.example"] }, { status }),
     ]);
@@ -265,7 +265,7 @@ describe("automatic addresses", () => {
     assert.equal(await answers(test, "c.example."), "NXDOMAIN");
   });
 
-  it("give way to those of the entry, and to its label", async () => {
+  it("are overridden by those of the entry, and to its label", async () => {
     const labels = { "networking.istio.io/enable-autoallocate-ip": "false" };
     const test = await fromFiles(
       [
@@ -278,7 +278,7 @@ describe("automatic addresses", () => {
     assert.equal(await answers(test, "b.example."), "NXDOMAIN");
   });
 
-  it("are made here where nobody allocates, for hosts and not for wildcards", async () => {
+  it("are allocated by the plugin if no controller does, for hosts but not for wildcards", async () => {
     const entries = [
       entry("one", { hosts: ["a.example"] }),
       entry("two", { hosts: ["*.b.example"] }),
@@ -294,7 +294,7 @@ describe("automatic addresses", () => {
 });
 
 describe("istio", () => {
-  it("follows changes, has caches forget them, and says so as Istio's plugin did", async () => {
+  it("follows changes, invalidates caches, and logs them like Istio's plugin", async () => {
     const test = await fromFiles([entry("one", { hosts: ["*.test.global"], addresses: VIP })]);
     await until(() => test.clock.pendingTimers > 1);
     test.clock.advance(1);
@@ -314,7 +314,7 @@ describe("istio", () => {
     assert.match(body, /^portolan_istio_store_octets [1-9]\d+$/m);
   });
 
-  it("leaves other zones alone, and falls through where it is told to", async () => {
+  it("ignores other zones, and falls through if configured", async () => {
     const folder = mkdtempSync(join(tmpdir(), "istio-"));
     cleanups.push(() => rmSync(folder, { recursive: true }));
     writeFileSync(

@@ -55,7 +55,7 @@ export class Istio implements PluginInstance {
     const { manifests, kubeconfig, endpoint } = this.#config;
     if (manifests.length > 0)
       return requireManifests(manifests.map((path) => resolveManifestPath(path, this.#site)));
-    // The cluster that a pod is in can be told in that pod alone.
+    // In-cluster settings exist only inside a pod of the cluster.
     if (kubeconfig === undefined && endpoint === undefined) return;
     const { findCluster } = await import("../../kubernetes/api/access/find-cluster.ts");
     await findCluster(this.#config, this.#site);
@@ -99,15 +99,18 @@ export class Istio implements PluginInstance {
 
   #listen(table: ServiceEntryTable): void {
     const { changingNames, clock, log, metrics } = this.#site;
-    // Hosts may stand anywhere, and come and go.
+    // Hosts may be anywhere in the name space, and change at run time.
     changingNames.addZones([Name.root]);
     const mappings = new MappingLog(table, clock, log);
     this.#log = mappings;
     this.#forgetting = table.onChange((host) => changingNames.tell([host.name]));
     const gauge = (name: string, help: string) => metrics.gauge({ name, help }).slot();
-    const entries = gauge("portolan_istio_service_entries", "ServiceEntries that have hosts to answer for.");
+    const entries = gauge("portolan_istio_service_entries", "ServiceEntries with hosts.");
     const hosts = gauge("portolan_istio_hosts", "Hosts of ServiceEntries.");
-    const octets = gauge("portolan_istio_store_octets", "Octets that the hosts of ServiceEntries take.");
+    const octets = gauge(
+      "portolan_istio_store_octets",
+      "Memory used by the hosts of ServiceEntries, in bytes.",
+    );
     this.#uncollect = metrics.onCollect(() => {
       entries.set(table.entries);
       hosts.set(table.hosts);

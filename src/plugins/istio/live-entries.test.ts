@@ -58,7 +58,7 @@ describe("istio with a live API", () => {
     }
   });
 
-  it("a reload takes over what is watched, unless it wants something else", async () => {
+  it("a reload takes over the watch, unless its options differ", async () => {
     await using api = await ApiSimulator.start();
     api.put("serviceentries", entry("one", { hosts: ["a.global"], addresses: VIP }));
     const clock = new SystemClock();

@@ -3,18 +3,18 @@ import type { ServiceEntryTable } from "../../kubernetes/store/mesh/service-entr
 import { formatIpAddress } from "../../lib/net/ip-address.ts";
 import type { Clock, Logger, Timer } from "../../plugin/index.ts";
 
-/** Milliseconds between two reports. Istio's plugin wrote all of it down so often, changed or not. */
+/** Milliseconds between two reports. Istio's plugin logged all mappings this often, changed or not. */
 const INTERVAL = 5_000;
-/** Hosts that one report names. */
+/** Bound for the hosts in one report. */
 const MAX_LINES = 100;
 
-/** Says what changed in the words of Istio's plugin, which scripts look for. */
+/** Logs changes in the words of Istio's plugin, which scripts look for. */
 export class MappingLog {
   readonly #table: ServiceEntryTable;
   readonly #clock: Clock;
   readonly #log: Logger;
   readonly #unlisten: () => void;
-  /** The latest of each host, as lines. */
+  /** The latest mapping of each host, as log lines. */
   readonly #lines = new Map<string, string>();
   #timer: Timer | undefined;
   #saidAt = Number.NEGATIVE_INFINITY;
@@ -35,7 +35,7 @@ export class MappingLog {
 
   #changed({ name, isWildcard, addresses }: MeshHost): void {
     const host = `${isWildcard ? "." : ""}${name}`;
-    // One that went has none.
+    // A removed host has no addresses.
     if (addresses.length === 0) this.#lines.delete(host);
     else if (this.#lines.size < MAX_LINES)
       this.#lines.set(host, `adding DNS mapping: ${host}->[${addresses.map(formatIpAddress).join(" ")}]`);

@@ -1,4 +1,7 @@
-/** ServiceEntries as they are watched. They outlive a configuration: a reload that wants the same takes them over, and nothing is listed again. */
+/**
+ * Watched ServiceEntries. They outlive a configuration: a reload with the same options takes them over, and nothing
+ * is listed again.
+ */
 import { resolveManifestPath } from "../../kubernetes/api/source-options.ts";
 import {
   logManifestMended,
@@ -16,12 +19,12 @@ import { ServiceKey, type Site } from "../../plugin/index.ts";
 import type { IstioConfig } from "./config.ts";
 import type { EntrySource } from "./entry-source.ts";
 
-/** By which a reload finds what it may take over. */
+/** The key under which a reload finds them. */
 export const WATCHED_ENTRIES = new ServiceKey<WatchedEntries>("istio/entries");
 
 export class WatchedEntries {
   readonly table: ServiceEntryTable;
-  /** Tells one set of entries from another. Credentials cannot be read from it. */
+  /** Identifies a set of entries. Credentials cannot be derived from it. */
   readonly origin: string;
   readonly #source: EntrySource;
   #users = 0;
@@ -32,10 +35,10 @@ export class WatchedEntries {
     this.#source = source;
   }
 
-  /** It does nothing yet. @throws SetupError where the options lead to no cluster */
+  /** Starts nothing yet. @throws SetupError if the options lead to no cluster */
   static async plan(config: IstioConfig, rules: ServiceEntryRules, site: Site): Promise<WatchedEntries> {
     const { clock, random, log, metrics, machine, version } = site;
-    // Without its block: whoever keeps a site keeps all plugins of the configuration that it was made for.
+    // Without its block: a reference to a site retains all plugins of its configuration.
     const lasting = { clock, random, log, metrics, machine, version };
     const table = new ServiceEntryTable(clock);
     const reduce: ReduceOptions = { serviceEntries: rules, shared: new SharedValues() };
@@ -48,19 +51,19 @@ export class WatchedEntries {
         entriesOfManifests(table, paths, reduce, lasting),
       );
     }
-    // Loaded here, for it is of no use to whoever has no cluster.
+    // Loaded here because a configuration without a cluster does not need it.
     const { findCluster } = await import("../../kubernetes/api/access/find-cluster.ts");
     const { LiveEntries } = await import("./live-entries.ts");
     const access = await findCluster(config, site);
     return new WatchedEntries(table, originOf(access), new LiveEntries(table, access, reduce, lasting));
   }
 
-  /** One configuration more answers from it. @throws SetupError where it cannot begin */
+  /** Registers a configuration. @throws SetupError if the source cannot start */
   async hold(): Promise<void> {
     if (this.#users++ === 0) await this.#source.start();
   }
 
-  /** The last to let go ends the watch. */
+  /** Unregisters a configuration; the last one ends the watch. */
   async letGo(): Promise<void> {
     if (--this.#users === 0) await this.#source.stop();
   }

@@ -1,4 +1,4 @@
-/** What a change in the cluster does to answers, kept ones and copied ones included. */
+/** Effects of a change in the cluster on answers, including cached ones and zone transfers. */
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import { Rcode, rcodeName } from "../../dns/numbers.ts";
@@ -107,13 +107,13 @@ describe("a change in the cluster", () => {
     ]);
   });
 
-  it("outdates the zones as long as the cluster is being listed", async () => {
+  it("outdates the zones while the cluster is being listed", async () => {
     const { store, changed } = await start("k8s_external example.org 192.0.2.0/24");
     store.put("services", service("web", ["192.0.2.1"]));
     assert.deepEqual(changed(), ["2.0.192.in-addr.arpa.", "example.org."]);
   });
 
-  it("outdates headless services where those are shown", async () => {
+  it("outdates headless services if they are served", async () => {
     const { store, changed } = await start("k8s_external example.org {\n headless\n}");
     fill(store, [service("db", [], { type: "headless" })]);
     changed();
@@ -141,7 +141,7 @@ describe("a change in the cluster", () => {
     assert.deepEqual(changed(), ["alias.shop.example.org.", "web.shop.example.org."]);
   });
 
-  it("counts at once in answers that were given before", async () => {
+  it("takes effect at once in answers served before", async () => {
     const { store, addresses } = await start("k8s_external example.org");
     fill(store, [service("web", ["192.0.2.1"])]);
     assert.deepEqual(await addresses("web.shop.example.org."), ["192.0.2.1"]);
@@ -154,7 +154,7 @@ describe("a change in the cluster", () => {
     assert.equal(await addresses("new.shop.example.org."), "NXDOMAIN");
   });
 
-  it("is nobody's business after the end", async () => {
+  it("has no effect after stop", async () => {
     const { store, plugin, changed, clock } = await start("k8s_external example.org");
     fill(store);
     changed();
@@ -170,7 +170,7 @@ describe("a change in the cluster", () => {
   });
 });
 
-it("before the cluster is known, what is known is told and nothing is denied", async () => {
+it("before the cluster is listed, known names are answered and nothing is denied", async () => {
   const { store, plugin, addresses } = await start("k8s_external example.org");
   store.put("namespaces", { namespace: "", name: "shop" });
   store.put("services", service("web", ["192.0.2.1"]));
@@ -182,7 +182,7 @@ it("before the cluster is known, what is known is told and nothing is denied", a
   assert.equal(await addresses("new.shop.example.org."), "NXDOMAIN");
 });
 
-it("the serial counts changes of external addresses, and of endpoints only where they are shown", async () => {
+it("the serial counts changes of external addresses, and of endpoints only if they are served", async () => {
   for (const [directive, expected] of [
     ["k8s_external example.org", 1_700_000_010],
     ["k8s_external example.org {\n headless\n}", 1_700_000_020],

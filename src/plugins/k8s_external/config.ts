@@ -53,7 +53,7 @@ export const config = directive({
   },
 });
 
-/** Whether the names of the server are no longer than a name can be. */
+/** Whether the names of the server fit into the maximum length of a name. */
 function fits(zone: Name, apex: Name): boolean {
   try {
     return new ExternalZone(zone, apex).mailbox.wire.length > 0;

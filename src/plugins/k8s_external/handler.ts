@@ -1,4 +1,4 @@
-/** Queries -> replies with external addresses. */
+/** Answers queries with external addresses. */
 import type { Name } from "../../dns/name.ts";
 import { Rcode } from "../../dns/numbers.ts";
 import type { ResourceRecord } from "../../dns/record-kind.ts";
@@ -23,7 +23,7 @@ import {
   type Reply,
 } from "../../plugin/index.ts";
 
-/** Host names behind one SRV answer that the server is asked for; each costs two lookups. */
+/** Bound for host names in one SRV answer that are resolved; each costs two lookups. */
 const MAX_TARGETS = 8;
 
 export class ExternalHandler extends ZoneHandler<ExternalZone, Resolution> {
@@ -64,7 +64,7 @@ export class ExternalHandler extends ZoneHandler<ExternalZone, Resolution> {
     return this.remembered(query, zone, query.reply({ authoritative: true, answer, additional }));
   }
 
-  /** The cluster changed: no answer that rests on what did may be given again. */
+  /** Drops the memoized answers that a change of the cluster affects. */
   forgetAnswers(change: StoreChange): void {
     const { memo } = this;
     if (change.everything || change.namespaces.length > 0) memo.clear();
@@ -72,7 +72,7 @@ export class ExternalHandler extends ZoneHandler<ExternalZone, Resolution> {
   }
 
   #follow(query: Query, target: Name): Outcome | Promise<Outcome> {
-    query.trace?.note(`the load balancer has the host name ${target}: the server is asked for it`);
+    query.trace?.note(`the load balancer has the host name ${target}: resolved through the server`);
     return followAlias(query, [aliasRecord(query.name, this.#answers.view.cluster.ttl, target)], target);
   }
 
@@ -82,7 +82,7 @@ export class ExternalHandler extends ZoneHandler<ExternalZone, Resolution> {
 
   protected override remembered(query: Query, zone: ExternalZone, reply: Reply): Reply {
     const scope = externalScopeOf(query.name, zone);
-    // The serial stands in SOA records: those of the zone itself, and those of answers that have no other.
+    // The serial is part of SOA records: those of the zone itself, and those of negative answers.
     const hasSerial = scope === EVERY_CHANGE || reply.answer.length === 0;
     if (hasSerial) this.memo.remember(query, reply, scope, this.serial);
     else this.memo.remember(query, reply, scope);
@@ -90,14 +90,14 @@ export class ExternalHandler extends ZoneHandler<ExternalZone, Resolution> {
   }
 }
 
-/** Asks for the addresses of host names that SRV records point to. */
+/** Looks up the addresses of host names that SRV records point to. */
 function askForTargets(
   query: Query,
   resolution: Resolution,
   targets: readonly Name[],
 ): Outcome | Promise<Outcome> {
   const asked = targets.slice(0, MAX_TARGETS);
-  query.trace?.note(`the server is asked for the addresses of ${asked.join(", ")}`);
+  query.trace?.note(`looks up the addresses of ${asked.join(", ")} through the server`);
   const known: Outcome[] = [];
   const awaited: Promise<Outcome>[] = [];
   for (const target of asked) {
@@ -111,7 +111,7 @@ function askForTargets(
   return Promise.all(awaited).then((settled) => withTargets(query, resolution, [...known, ...settled]));
 }
 
-/** The addresses are there as far as the server could find them. */
+/** Adds the addresses that the server found. */
 function withTargets(
   query: Query,
   { answer, additional }: Resolution,

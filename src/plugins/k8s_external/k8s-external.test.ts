@@ -8,7 +8,7 @@ import k8sExternal from "./index.ts";
 
 const elsewhere = records("lb.example.com. 60 IN A 203.0.113.7", "lb.example.com. 60 IN AAAA 2001:db8:7::7");
 
-/** The rest of the server: one name, in the Internet. */
+/** The rest of the server: knows one name of the Internet. */
 const internet: Next = (query) => {
   const named = elsewhere.filter(({ name }) => name.equals(query.name));
   if (named.length === 0) return query.reply({ rcode: Rcode.NXDOMAIN });
@@ -20,7 +20,7 @@ interface Expected {
   readonly additional?: readonly string[];
 }
 
-/** NX: NXDOMAIN, ND: no data; records without the owner where that is the name asked for, and without TTL 5 and class. */
+/** NX: NXDOMAIN, ND: no data; records without the owner if it is the name in the query, and without TTL 5 and class. */
 type Case = readonly [name: string, type: string, expected: "NX" | "ND" | readonly string[] | Expected];
 
 function short(text: string, asked: string): string {
@@ -99,7 +99,7 @@ table("names of services", {}, [
   ["db.shop", "A", "NX"],
   ["db-0.db.shop", "A", "NX"],
   ["edge.shop", "A", ["A 192.0.2.7"]],
-  // A label in front of a service that has external addresses is skipped.
+  // A label before a service that has external addresses is skipped.
   ["any.web.shop", "AAAA", ["AAAA 2001:db8::1"]],
   ["_http._tcp.web.shop", "AAAA", ["AAAA 2001:db8::1"]],
   ["http.tcp.web.shop", "AAAA", ["AAAA 2001:db8::1"]],
@@ -255,7 +255,7 @@ describe("k8s_external", () => {
     });
   }
 
-  it("warns of zones in which names of services would look odd", () => {
+  it("warns about zones with odd names of services", () => {
     assert.match(
       PluginTest.of(k8sExternal, "k8s_external 192.0.2.0/24").warnings.join(),
       /all zones are reverse/,
@@ -263,14 +263,14 @@ describe("k8s_external", () => {
     assert.deepEqual(PluginTest.of(k8sExternal, "k8s_external example.org 192.0.2.0/24").warnings, []);
   });
 
-  it("takes the zones of the server block where it has none of its own", () => {
+  it("takes the zones of the server block if it has no zones of its own", () => {
     const { configs } = PluginTest.of(k8sExternal, "k8s_external", { keys: "example.org:53 example.com:53" });
     assert.equal(configs[0]?.zones.toString(), "example.org.,example.com.");
   });
 
   const next: Next = (query) => query.reply({ answer: records("next. 5 IN A 192.0.2.99") });
 
-  it("lets names go that it does not know, and no others", async () => {
+  it("passes on unknown names, and no others", async () => {
     const { plugin, stop } = await startExternal({
       external: "example.org {\n fallthrough shop.example.org\n}",
     });
@@ -283,7 +283,7 @@ describe("k8s_external", () => {
     await stop();
   });
 
-  it("waits for what the server has to ask for, and does without what it cannot find", async () => {
+  it("waits for lookups through the server, and continues without their results", async () => {
     const { plugin, stop } = await startExternal();
     const ask = (type: string, elsewhere: Next) => {
       const chain = plugin.chain(elsewhere);
@@ -304,7 +304,7 @@ describe("k8s_external", () => {
     await stop();
   });
 
-  it("refuses transfers that nobody took", async () => {
+  it("refuses transfers without the transfer plugin", async () => {
     const { plugin, stop } = await startExternal();
     const outcome = await plugin.outcome({ name: "example.org.", type: "AXFR", next });
     assert.equal(outcome.kind === "failed" && rcodeName(outcome.rcode), "REFUSED");

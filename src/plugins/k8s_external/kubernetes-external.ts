@@ -13,7 +13,10 @@ import type { ExternalConfig } from "./config.ts";
 import { ExternalHandler } from "./handler.ts";
 import { TouchedExternalNames } from "./touched-names.ts";
 
-/** One directive. The cluster is that of the `kubernetes` behind it, which exists only once all plugins are made. */
+/**
+ * One directive. Its cluster is that of the `kubernetes` plugin behind it, which exists only once all plugins are
+ * made.
+ */
 export class KubernetesExternal implements PluginInstance {
   readonly #config: ExternalConfig;
   readonly #site: Site;

@@ -1,4 +1,4 @@
-/** External names and search paths of pods out of a live API, and out of the snapshot that was kept of it. */
+/** External names and search paths of pods, from a live API and from a snapshot of it. */
 import assert from "node:assert/strict";
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -17,7 +17,7 @@ afterEach(async () => {
   for (const close of opened.splice(0).reverse()) await close();
 });
 
-/** The three plugins in chain order, started. */
+/** Starts the three plugins in chain order. */
 async function start(options: readonly string[]) {
   const text = `kubernetes cluster.local {\n${options.join("\n")}\n}`;
   const inFront: PlacedPlugin[] = [];
@@ -32,7 +32,7 @@ async function start(options: readonly string[]) {
   await searching.start();
   await external.start();
   const starting = cluster.start();
-  // A start without its API waits on the clock.
+  // A start without its API waits for the clock.
   let over = false;
   void starting.finally(() => {
     over = true;
@@ -91,7 +91,7 @@ it("works from the API, and from a snapshot of it", async () => {
   const again = await start([...options, "startup_timeout 1s"]);
   assert.equal(await again.ask("web.default.example.org."), "192.0.2.3");
   assert.equal(await again.ask("new.default.example.org."), "SERVFAIL");
-  // The address may be another pod's by now.
+  // The address may belong to another pod now.
   assert.equal(await again.ask(typed, "10.0.0.1"), "SERVFAIL");
   assert.equal(await again.ask("web.default.svc.cluster.local.", "10.0.0.1"), "10.96.0.1");
 });

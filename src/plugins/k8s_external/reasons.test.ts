@@ -1,4 +1,4 @@
-/** What people who follow a query are told. */
+/** Explain notes of external names. */
 import assert from "node:assert/strict";
 import { after, before, describe, it } from "node:test";
 import { Rcode } from "../../dns/numbers.ts";
@@ -35,9 +35,9 @@ const cases: [name: string, type: string, reason: string][] = [
   [
     "named.shop.example.org.",
     "A",
-    "the load balancer has the host name lb.example.com.: the server is asked for it",
+    "the load balancer has the host name lb.example.com.: resolved through the server",
   ],
-  ["named.shop.example.org.", "SRV", "the server is asked for the addresses of lb.example.com."],
+  ["named.shop.example.org.", "SRV", "looks up the addresses of lb.example.com. through the server"],
 ];
 
 describe("the reason", () => {
@@ -59,7 +59,7 @@ describe("the reason", () => {
   }
 });
 
-it("says that a name falls through, and why", async () => {
+it("notes that a name falls through, and why", async () => {
   const { plugin, stop } = await startExternal({ external: "example.org {\n fallthrough\n}" });
   const notes: string[] = [];
   const query = plugin.query({ name: "inner.shop.example.org." });

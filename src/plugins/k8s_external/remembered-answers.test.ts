@@ -1,4 +1,4 @@
-/** Answers that are remembered against those of a handler that remembers nothing. */
+/** Compares memoized answers with those of a handler that memoizes nothing. */
 import assert from "node:assert/strict";
 import { it } from "node:test";
 import fc from "fast-check";
@@ -101,7 +101,7 @@ function text(outcome: Outcome): string {
 }
 
 for (const headless of [false, true])
-  it(`are as if they were made anew${headless ? ", with headless services" : ""}`, () => {
+  it(`equal fresh answers${headless ? ", with headless services" : ""}`, () => {
     fc.assert(
       fc.property(fc.array(step, { maxLength: 12 }), (steps) => {
         const clock = new FakeClock({ wallTime: 1_700_000_000_000 });

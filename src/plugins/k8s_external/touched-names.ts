@@ -1,4 +1,7 @@
-/** Which kept answers for external names a change in the cluster makes untrue: those of the cache in the same block are forgotten. */
+/**
+ * Finds the external names that a change in the cluster outdates, so that the cache of the same block drops their
+ * answers.
+ */
 import type { Name } from "../../dns/name.ts";
 import { OutdatedClusterNames } from "../../kubernetes/answers/outdated-names.ts";
 import { hostName } from "../../kubernetes/external/external-addresses.ts";
@@ -27,7 +30,7 @@ export class TouchedExternalNames {
 
   add(change: StoreChange): void {
     const { cluster, zones, headless } = this.#view;
-    // As long as lists come in, everything changes.
+    // While lists arrive, everything changes.
     if (change.everything || !cluster.store.isSynced) {
       this.#outdated.addAll();
       this.#outdated.schedule();
@@ -51,7 +54,10 @@ export class TouchedExternalNames {
     this.#outdated.stop();
   }
 
-  /** What hangs on other objects: the addresses of this server, and load balancers whose host name is an external name itself. */
+  /**
+   * Names that depend on other objects: the addresses of this server, and load balancers whose host name is itself an
+   * external name.
+   */
   #addIndirect(): void {
     const { zones } = this.#view;
     const nameServers = this.#findNameServers();
@@ -62,7 +68,7 @@ export class TouchedExternalNames {
     }
     if (nameServers !== this.#nameServers) {
       this.#nameServers = nameServers;
-      // They stand beside the NS record of each zone as well, which cannot be forgotten without the rest of it.
+      // They are also beside the NS record of each zone, which cannot be dropped without the rest of the zone's.
       for (const zone of zones) this.#outdated.add(zone.nameServer);
     }
     for (const { externalAddresses, name, namespace } of named) {
@@ -74,7 +80,7 @@ export class TouchedExternalNames {
     }
   }
 
-  /** `undefined` where the store is being changed. */
+  /** `undefined` while the store is being changed. */
   #findNameServers(): string | undefined {
     return this.#view.cluster.store.tryRead(() => nameServerAddresses(this.#view).join());
   }

@@ -1,4 +1,4 @@
-/** A copy of an external zone, record by record, beside what queries answer. */
+/** Compares a transferred external zone, record by record, with the answers to queries. */
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import { Name } from "../../dns/name.ts";
@@ -77,7 +77,7 @@ describe("a copy of an external zone", () => {
       await stop();
     });
 
-    it(`has what queries get, and all of each set of records, ${title} headless ones`, async () => {
+    it(`has the records that queries get, and complete RRsets, ${title} headless ones`, async () => {
       const { records, plugin, stop } = await copyOf(external);
       for (const record of records) {
         const { answer } = await plugin.ask({ name: `${record.name}`, type: recordTypeName(record.type) });

@@ -1,4 +1,4 @@
-/** The options about the API reach it: where it is, who asks, and how often. */
+/** The options for access to the API: its address, credentials, and rate limits. */
 import assert from "node:assert/strict";
 import { join } from "node:path";
 import { afterEach, it } from "node:test";
@@ -26,12 +26,12 @@ function make(options: readonly string[]) {
   return plugin;
 }
 
-/** Long enough for a request over loopback that nothing holds back. */
+/** Long enough for an undelayed request over loopback. */
 async function someTurns(): Promise<void> {
   for (let turn = 0; turn < 200; turn++) await nextTurn();
 }
 
-/** Moves the plugin's clock on, slowly enough for answers to arrive in time. */
+/** Advances the plugin's clock slowly enough for answers to arrive in time. */
 async function untilReady(plugin: ReturnType<typeof make>): Promise<void> {
   while (!plugin.instances[0]?.ready?.()) {
     plugin.clock.advance(10);
@@ -39,7 +39,7 @@ async function untilReady(plugin: ReturnType<typeof make>): Promise<void> {
   }
 }
 
-it("endpoint: of several URLs the next is asked while one fails", async () => {
+it("endpoint: if a URL fails the next is used", async () => {
   const api = await startApi();
   const plugin = make([`endpoint http://127.0.0.1:1 ${api.url}`]);
   const starting = plugin.start();
@@ -51,7 +51,7 @@ it("endpoint: of several URLs the next is asked while one fails", async () => {
   );
 });
 
-it("tls: shows the client certificate, and trusts the authority and no other", async () => {
+it("tls: shows the client certificate, and trusts only the given CA", async () => {
   using folder = new CredentialsFolder();
   const { certificate, key } = folder.authority.issue({ commonName: "portolan" });
   folder.write("client.crt", certificate);
@@ -67,7 +67,7 @@ it("tls: shows the client certificate, and trusts the authority and no other", a
   assert.deepEqual([...names], ["portolan"]);
 });
 
-it("says who it is", async () => {
+it("sends the user agent", async () => {
   const api = await startApi();
   const agents = new Set<string | undefined>();
   api.admits = ({ headers }) => agents.add(String(headers["user-agent"])).size > 0;
@@ -75,7 +75,7 @@ it("says who it is", async () => {
   assert.deepEqual([...agents], [`Portolan/0.0.0-test (${process.platform}/${process.arch})`]);
 });
 
-it("apiserver_qps and apiserver_burst: hold back all requests but so many", async () => {
+it("apiserver_qps and apiserver_burst: limit the requests", async () => {
   const api = await startApi();
   const plugin = make([`endpoint ${api.url}`, "apiserver_qps 1", "apiserver_burst 2"]);
   const starting = plugin.start();
@@ -90,14 +90,14 @@ it("apiserver_qps and apiserver_burst: hold back all requests but so many", asyn
   await starting;
 });
 
-it("apiserver_qps and apiserver_burst: 0 is what is usual", async () => {
+it("apiserver_qps and apiserver_burst: 0 selects the default", async () => {
   const api = await startApi();
   const options = ["apiserver_qps 0", "apiserver_burst 0", "apiserver_max_inflight 0"];
   await make([`endpoint ${api.url}`, ...options]).start();
   assert.equal(api.requests.length, 3);
 });
 
-it("apiserver_max_inflight: no request is sent while so many wait for their answer to begin", async () => {
+it("apiserver_max_inflight: bounds the requests that wait for a response", async () => {
   const api = await startApi();
   api.faults.add({ fault: { kind: "hang" }, times: 2 });
   const plugin = make([`endpoint ${api.url}`, "apiserver_max_inflight 2"]);
@@ -105,7 +105,7 @@ it("apiserver_max_inflight: no request is sent while so many wait for their answ
   await until(() => api.requests.length === 2);
   await someTurns();
   assert.equal(api.requests.length, 2);
-  // Both are given up, and their watches ask another way; the third has its turn.
+  // Both requests time out, and their watches fall back; then the third one is sent.
   plugin.clock.advance(30_000);
   await untilReady(plugin);
   await starting;

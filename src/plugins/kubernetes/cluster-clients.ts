@@ -1,4 +1,4 @@
-/** What the plugin knows of the pods that ask: for who asks as one of them. */
+/** The plugin's view of client pods, for callers that query as one of them. */
 import type { Name } from "../../dns/name.ts";
 import type { ClusterAnswers } from "../../kubernetes/answers/cluster-answers.ts";
 import { isReverseZone } from "../../kubernetes/answers/cluster-zone.ts";
@@ -6,7 +6,7 @@ import type { ApiSource } from "../../kubernetes/api/api-source.ts";
 import { formatAddressKey } from "../../kubernetes/objects/addresses.ts";
 import type { ClusterClients } from "../../plugin/contract/cluster-clients.ts";
 
-/** @param live the API that the cluster comes from, once there is one */
+/** @param live the API that the cluster comes from, when it is available */
 export function clusterClients(
   { view }: ClusterAnswers,
   zones: readonly Name[],

@@ -1,4 +1,7 @@
-/** The options -> which cluster is wanted, what is kept of it, and how to make the source that fills its stores. */
+/**
+ * Derives from the options which cluster to watch, which parts of it to store, and how to make the source of its
+ * stores.
+ */
 import { setImmediate as nextTurn } from "node:timers/promises";
 import { isReverseZone, primaryZone } from "../../kubernetes/answers/cluster-zone.ts";
 import { resolveManifestPath } from "../../kubernetes/api/source-options.ts";
@@ -17,31 +20,31 @@ import { type ClusterSource, type LastingSite, lastingSite, type WatchedCluster 
 export type KubernetesConfig = typeof config extends ConfigSchema<infer T> ? T : never;
 
 export interface ClusterPlan {
-  /** The cluster and all that decides what is kept of its objects; {@link WatchedCluster.content}. */
+  /** The cluster, and the options that select the stored parts of its objects; {@link WatchedCluster.content}. */
   readonly content: string;
   /** {@link ClusterSource.origin}. */
   readonly origin: string;
   makeSource(cluster: WatchedCluster): ClusterSource;
 }
 
-/** What the plugins of the block want to be kept beyond what names need. */
+/** Data for other plugins of the block, in addition to the data for names. */
 export type KeptForOthers = Required<Pick<ReduceOptions, "podLabels" | "externalAddresses">>;
 
 /** The kinds of objects that answers need. */
 export function kindsOf(values: KubernetesConfig): Kind[] {
-  // kube-dns looked at no namespaces, and may have no right to.
+  // kube-dns did not read namespaces, and may lack the permission to.
   const kinds: Kind[] = values.kube_dns ? ["services"] : ["namespaces", "services"];
   if (!values.noendpoints) kinds.push("endpoints");
   if (values.pods === "verified") kinds.push("pods");
   return kinds;
 }
 
-/** The zones that are of several clusters (`multicluster`) and hold names of services. */
+/** The zones that several clusters share (`multicluster`) and that hold names of services. */
 export function sharedZones(values: KubernetesConfig): KubernetesConfig["zones"]["zones"] {
   return (values.multicluster?.zones.zones ?? []).filter((zone) => !isReverseZone(zone));
 }
 
-/** What is to be kept of each object. */
+/** The parts of each object to store. */
 export function reduceOptions(
   values: KubernetesConfig,
   others: KeptForOthers,
@@ -49,12 +52,12 @@ export function reduceOptions(
   return { endpointPodNames: values.endpoint_pod_names, zones: values.zonal, ...others };
 }
 
-/** The zone by which metrics tell clusters apart. */
+/** The zone that identifies the cluster in metrics. */
 export function nameOfCluster(values: KubernetesConfig): string {
   return primaryZone(values.zones.zones)?.toString() ?? "";
 }
 
-/** @throws SetupError where the options lead to no cluster */
+/** @throws SetupError if the options lead to no cluster */
 export async function planCluster(
   values: KubernetesConfig,
   others: KeptForOthers,
@@ -69,7 +72,7 @@ export async function planCluster(
       makeSource: (cluster) => new ManifestsOfCluster(values, paths, cluster, lasting),
     };
   }
-  // Loaded here, for it is of no use to whoever has no cluster.
+  // Loaded here because a configuration without a cluster does not need it.
   const { findCluster } = await import("../../kubernetes/api/access/find-cluster.ts");
   await nextTurn();
   const access = await findCluster(values, lasting);
@@ -78,7 +81,8 @@ export async function planCluster(
     load();
   }
   await nextTurn();
-  // What the first request needs: all at once, that would take 50 ms. The library describes its own messages when it is loaded.
+  // Preloads what the first request needs, in parts: loaded at once, it would block the event loop. The library
+  // describes its own messages when it is loaded.
   void (await import("@bufbuild/protobuf/codegenv2")).fileDesc;
   await nextTurn();
   await import("../../kubernetes/api/protobuf/kubernetes-pb.ts");
@@ -99,8 +103,9 @@ export async function planCluster(
 }
 
 /**
- * The same for a data plane that follows another: it asks no API, so what reads a kubeconfig and speaks to a server is not loaded in its thread (8 MB). Two
- * are the same only if those of the leader are. Where but the credentials in a kubeconfig differ, a follower begins a copy of what the leader keeps.
+ * The same for a data plane that follows another one: it does not use the API, so the code that reads a kubeconfig
+ * and talks to a server is not loaded in its thread. Two followers are equal only if their leaders are. If other
+ * parts of a kubeconfig than the credentials differ, a follower starts a new copy of the leader's stores.
  */
 export async function contentOfFollower(
   values: KubernetesConfig,
@@ -117,7 +122,7 @@ export async function contentOfFollower(
   return contentAt(["api", host, port, ...(endpoint?.url ?? []), ...(file ?? [])], values, others);
 }
 
-/** Of a file that the leader could read. */
+/** Fingerprint of a file that the leader could read. */
 async function fingerprint(file: string): Promise<string> {
   try {
     return nodeCrypto().hash("sha256", await readTextFile(file));
@@ -126,7 +131,7 @@ async function fingerprint(file: string): Promise<string> {
   }
 }
 
-/** What decides what is kept of a cluster. */
+/** Identifies a cluster, and the options that select the stored parts of it. */
 function contentAt(place: readonly string[], values: KubernetesConfig, others: KeptForOthers): string {
   return JSON.stringify([
     place,
@@ -138,19 +143,16 @@ function contentAt(place: readonly string[], values: KubernetesConfig, others: K
   ]);
 }
 
-/**
- * Looks at the files that say where the cluster is.
- * @throws SetupError
- */
+/** Checks the files that describe how to reach the cluster. @throws SetupError */
 export async function examineCluster(values: KubernetesConfig, site: Site): Promise<void> {
   if (values.manifests.length > 0)
     return requireManifests(values.manifests.map((path) => resolveManifestPath(path, site)));
-  // The cluster that a pod is in can be told in that pod alone.
+  // In-cluster settings exist only inside a pod of the cluster.
   if (values.kubeconfig === undefined && values.endpoint === undefined) return;
   const { findCluster } = await import("../../kubernetes/api/access/find-cluster.ts");
   await findCluster(values, lastingSite(site));
   if (values.kubeconfig !== undefined || values.tls === undefined) return;
-  // The server starts without them, and asks again and again.
+  // The server starts without these files and retries until they exist.
   for (const file of Object.values(values.tls))
     await readTextFile(file).catch((error: unknown) => site.log.warning(`tls: ${file}: ${fileFault(error)}`));
 }

@@ -38,7 +38,7 @@ describe("refuses", () => {
       /unable to parse label selector value: 'app in web'/,
     ],
     [
-      "a multicluster zone of somebody else",
+      "a multicluster zone of another server",
       [manifests, "multicluster clusterset.local"],
       /is not authoritative for the multicluster zone clusterset\.local\. \(authoritative zones: \[cluster\.local\./,
     ],
@@ -63,7 +63,7 @@ describe("refuses", () => {
   }
 });
 
-it("accepts every option of a cluster's Corefile, and says which have no effect here", () => {
+it("accepts every option of a cluster's Corefile, and warns about those without an effect", () => {
   const { warnings } = make([
     ...["manifests x", "endpoint https://10.0.0.1:6443", "tls cert key ca"],
     ...["kubeconfig file context", "apiserver_qps 20", "apiserver_burst 40", "apiserver_max_inflight 100"],

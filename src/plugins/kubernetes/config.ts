@@ -91,7 +91,7 @@ function checkZones(own: ZoneList, multicluster: ZoneList | undefined, report: D
   const primary = primaryZone(own.zones);
   if (primary !== undefined && isReverseZone(primary)) {
     const message = `no zone for the names of Services: PTR records lead to names such as web.default.svc.${primary}`;
-    const expected = "one more zone, such as cluster.local";
+    const expected = "another zone, such as cluster.local";
     report.warning("KUBERNETES_ONLY_REVERSE_ZONES", at(), message, { expected });
   }
   if (primary === undefined) {
@@ -120,7 +120,7 @@ function unknownIgnoreValue(word: string): string {
   return `unable to parse ignore value: '${word}'`;
 }
 
-/** The client library of CoreDNS takes fractions. */
+/** The client library of CoreDNS accepts fractions. */
 function queriesPerSecond(): Value<number> {
   return {
     expected: "a number of 0 or more",
@@ -140,7 +140,7 @@ function apiLimit(name: string) {
   return integer({ min: 0, problem });
 }
 
-/** A label selector, which may be spread over several words; of several lines the last one counts. */
+/** A label selector, which may span several words. If the option is repeated, the last line counts. */
 function labelSelector(): Option<LabelSelector | undefined> {
   const words = option({ expression: rest(text("a label selector such as app=web,tier in (a,b)"), 1) });
   return {

@@ -1,4 +1,4 @@
-/** Queries -> replies out of the cluster. */
+/** Answers queries from the cluster. */
 import type { Name } from "../../dns/name.ts";
 import { Rcode } from "../../dns/numbers.ts";
 import { EVERY_CHANGE, forEachScope, scopeOf } from "../../kubernetes/answers/answer-scopes.ts";
@@ -26,8 +26,8 @@ export class KubernetesHandler extends ZoneHandler<ClusterZone, Resolution> {
   readonly #wildcards: boolean;
 
   /**
-   * @param awaited what the API has not listed yet, and why; `undefined` where no API is asked
-   * @param wildcards answer names with `*` and `any` (the option `wildcards`)
+   * @param awaited lists that the API has not delivered yet, and why; `undefined` without an API @param wildcards
+   * whether to answer names with `*` and `any` (the option `wildcards`)
    */
   constructor(
     answers: ClusterAnswers,
@@ -64,9 +64,9 @@ export class KubernetesHandler extends ZoneHandler<ClusterZone, Resolution> {
       ? reads.read(() => resolveWildcard(this.#answers, name, type, zone))
       : undefined;
     if (wildcard !== undefined && wildcard.answer.length > 0) {
-      query.trace?.note("a name with wildcards: the records of every name that fits");
+      query.trace?.note("a name with wildcards: answers with the records of all matching names");
       const { answer, additional } = wildcard;
-      // Not remembered: it rests on all that fits.
+      // Not memoized: the answer depends on all matching names.
       return query.reply({ authoritative: true, answer, additional });
     }
     const resolution = wildcard ?? this.#resolve(name, type, zone);
@@ -85,7 +85,7 @@ export class KubernetesHandler extends ZoneHandler<ClusterZone, Resolution> {
     return this.remembered(query, zone, query.reply({ authoritative: true, answer, additional }));
   }
 
-  /** The cluster changed: no answer that rests on what did may be given again. */
+  /** Drops the memoized answers that a change of the cluster affects. */
   forgetAnswers(change: StoreChange): void {
     const memo = this.memo;
     if (change.everything || change.namespaces.length > 0) memo.clear();
@@ -95,7 +95,7 @@ export class KubernetesHandler extends ZoneHandler<ClusterZone, Resolution> {
   protected override remembered(query: Query, zone: ClusterZone, reply: Reply): Reply {
     if (this.#wildcards && /(^|[._])(\*|any)\./i.test(query.name.toString())) return reply;
     const scope = scopeOf(query.name, zone);
-    // The serial stands in SOA records: those of the zone itself, and those of answers that have no other.
+    // The serial is part of SOA records: those of the zone itself, and those of negative answers.
     const hasSerial = scope === EVERY_CHANGE || reply.answer.length === 0;
     const { serial } = this.#answers.view.store;
     if (hasSerial) this.memo.remember(query, reply, scope, serial);
@@ -103,14 +103,14 @@ export class KubernetesHandler extends ZoneHandler<ClusterZone, Resolution> {
     return reply;
   }
 
-  /** How far what is known of the cluster is behind; of manifests that is not worth a word. */
+  /** Notes the age of the cluster's state. Manifests have no age. */
   protected override noteState({ trace }: Query): void {
     const { store } = this.#answers.view;
     const awaited = this.#awaited();
     if (awaited === undefined || trace === undefined) return;
     const ages = Array.from(store.kinds, (kind) => store.age(kind) ?? Infinity);
     const age = Math.round(Math.max(...ages) / 100) / 10;
-    if (store.isSynced) trace.note(`the API was last heard of ${age} s ago`, { age });
+    if (store.isSynced) trace.note(`last message from the Kubernetes API: ${age} s ago`, { age });
     else trace.note(`not listed yet: ${awaited.join(", ") || "everything"}`, { awaited });
   }
 
@@ -129,15 +129,13 @@ export class KubernetesHandler extends ZoneHandler<ClusterZone, Resolution> {
       this.#answers.chase(query.name, alias, query.type),
     );
     if (outside !== undefined) {
-      query.trace?.note(
-        `an alias of ${outside}, which lies outside of the cluster: the server is asked for it`,
-      );
+      query.trace?.note(`an alias of ${outside}, which is outside the cluster: resolved through the server`);
       return followAlias(query, aliases, outside);
     }
     if (resolution === undefined) {
       const why = query.trace && this.reads.tryRead(() => whyAliasEnds(this.#answers, alias, query.type));
       query.trace?.note(why ?? BEING_CHANGED);
-      // Not remembered: it rests on all the names along the way.
+      // Not memoized: the answer depends on all the names along the way.
       return this.negative(query, zone, Rcode.NOERROR);
     }
     query.trace?.note(`an alias of ${alias}, a name of the cluster`);

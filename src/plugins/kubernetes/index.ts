@@ -6,6 +6,7 @@ import { KubernetesInstance } from "./instance.ts";
 export default definePlugin({
   name: "kubernetes",
   summary: "Serves the Services and Pods of a Kubernetes cluster.",
+  claims: ({ args }) => ({ zones: args, hasFallthrough: true }),
   config,
   create: (values, site) => new KubernetesInstance(values, site),
 });

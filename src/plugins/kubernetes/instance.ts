@@ -1,4 +1,4 @@
-/** One directive: takes a cluster over from the configuration before, or has one of its own watched, and shows it. */
+/** One directive: takes a cluster over from the previous configuration, or starts watching one, and serves it. */
 
 import { setImmediate as nextTurn } from "node:timers/promises";
 import type { Name } from "../../dns/name.ts";
@@ -38,14 +38,14 @@ export class KubernetesInstance implements PluginInstance {
   readonly #site: Site;
   readonly #isFollower: boolean;
   readonly #stopped = Promise.withResolvers<void>();
-  /** The cluster of the configuration in force, where it is the one wanted here. */
+  /** The cluster of the configuration in force, if it matches this one's options. */
   #former: WatchedCluster | undefined;
-  /** Made when somebody first asks: whether a cluster is taken over is known by then. */
+  /** Created on first use, when it is decided whether a cluster is taken over. */
   #made: ShownCluster | undefined;
   #isHolding = false;
-  /** No configuration has answered before. */
+  /** Whether no configuration has answered queries before. */
   #isFirst = true;
-  /** What fills the stores, if that is not the source of the configuration before. */
+  /** The source of the stores, unless the previous configuration's source is used. */
   #source: ClusterSource | undefined;
 
   constructor(values: KubernetesConfig, site: Site) {
@@ -60,7 +60,7 @@ export class KubernetesInstance implements PluginInstance {
     this.#isFirst = false;
     const content = await this.#content();
     if (content === undefined) return;
-    // Two directives may want the same: each takes over one.
+    // Two directives may have the same options: each takes over one cluster.
     const taken = this.#site.shared("taken over", () => new Set<WatchedCluster>());
     this.#former = WATCHED_CLUSTER.among(predecessors).find(
       (cluster) => cluster.content === content && !taken.has(cluster),
@@ -166,14 +166,17 @@ export class KubernetesInstance implements PluginInstance {
 
   readonly #report = (error: unknown): void => this.#site.log.error(messageOf(error));
 
-  /** As soon as there is something to answer, in a turn of its own where sockets are open by then. */
+  /**
+   * Starts as soon as there is something to answer, in a turn of the event loop of its own if sockets are open
+   * already.
+   */
   async #rehearse(): Promise<void> {
     await this.#shown.cluster.store.whenSynced();
     await nextTurn();
     if (this.#isHolding) this.#shown.rehearse();
   }
 
-  /** {@link WatchedCluster.content}; undefined where the options lead to no cluster, as {@link start} will say. */
+  /** {@link WatchedCluster.content}; undefined if the options lead to no cluster, which {@link start} will report. */
   async #content(): Promise<string | undefined> {
     try {
       if (this.#isFollower) return await contentOfFollower(this.#values, this.#keptForOthers(), this.#site);
@@ -189,7 +192,7 @@ export class KubernetesInstance implements PluginInstance {
   }
 
   #keptForOthers(): KeptForOthers {
-    // What it offers itself needs a cluster, whose making begins here.
+    // Other plugins of the block are offered the cluster when it is being created.
     const neighbours = this.#site.block
       .plugins()
       .filter(({ instance }) => !(instance instanceof KubernetesInstance));
@@ -200,7 +203,10 @@ export class KubernetesInstance implements PluginInstance {
   }
 }
 
-/** What kubelet adds to the search path of pods is in the resolv.conf that it gave to this one (`dnsPolicy: Default`), if any. */
+/**
+ * The domains that kubelet adds to the search path of pods are in this pod's own resolv.conf with `dnsPolicy:
+ * Default`.
+ */
 async function readHostSearch(): Promise<Name[]> {
   try {
     return parseSearchList(await readTextFile("/etc/resolv.conf"));

@@ -1,4 +1,4 @@
-/** Queries -> replies out of the cluster, as kube-dns gave them (the option `kube_dns`, docs/spec/kube-dns.md#lookup). */
+/** Answers queries from the cluster the way kube-dns did (the option `kube_dns`, docs/spec/kube-dns.md#lookup). */
 import { Flag, Rcode, RecordClass } from "../../dns/numbers.ts";
 import { CNAME } from "../../dns/record-table.ts";
 import { RecordType } from "../../dns/type-names.ts";
@@ -37,12 +37,12 @@ export class KubeDnsHandler {
     this.#clock = clock;
   }
 
-  /** What remembered answers take. */
+  /** Bytes of the memoized answers. */
   get rememberedOctets(): number {
     return this.#memo.octets;
   }
 
-  /** Gives the memory of remembered answers back, once nobody asks any more: see `AnswerMemo`. */
+  /** Releases the memory of memoized answers when there are no more queries: see `AnswerMemo`. */
   release(releasePages: ((octets: Uint8Array) => void) | undefined): void {
     this.#memo.release(releasePages);
   }
@@ -73,7 +73,7 @@ export class KubeDnsHandler {
     return answerWhole(query, answer);
   }
 
-  /** The cluster changed: no answer that rests on what did may be given again. */
+  /** Drops the memoized answers that a change of the cluster affects. */
   forgetAnswers(change: StoreChange): void {
     if (change.everything) this.#memo.clear();
     else forEachScope(change, (scope) => this.#memo.forget(scope));
@@ -94,7 +94,7 @@ export class KubeDnsHandler {
     return this.#missing(query, next, zone);
   }
 
-  /** Names of addresses stand below it: see `ZoneHandler.emptyNonTerminal`. */
+  /** Names for addresses are below this name: see `ZoneHandler.emptyNonTerminal`. */
   #beginning(query: Query, next: Next, zone: ClusterZone): Outcome | Promise<Outcome> {
     query.trace?.note("addresses of the cluster have names below it, and it has no records of its own");
     const empty = () => query.reply({ authority: [this.#records.authority(zone, this.#seconds)] });
@@ -108,9 +108,7 @@ export class KubeDnsHandler {
     );
     if (!exists) return this.#missing(query, next, zone);
     if (alias !== undefined) {
-      query.trace?.note(
-        `an alias of ${alias}, which lies outside of the cluster: the server is asked for it`,
-      );
+      query.trace?.note(`an alias of ${alias}, which is outside the cluster: resolved through the server`);
       const { ttl } = this.#answers.view;
       const record = CNAME.create(query.name, ttl, { target: alias });
       const outcome = followAlias(query, [record], alias);
@@ -140,11 +138,11 @@ export class KubeDnsHandler {
     return this.#remembered(query, zone, query.reply({ rcode: Rcode.NXDOMAIN, authority }));
   }
 
-  /** What rests on more than one service or on none is worked out each time. */
+  /** An answer that depends on several services, or on no service, is computed each time. */
   #remembered(query: Query, zone: ClusterZone, reply: Reply): Reply {
     if (query.class !== RecordClass.IN) return reply;
     if (!zone.isReverse && spansServices(query.name.labelsAbove(zone.name))) return reply;
-    // Aliases within the cluster rest on other services as well.
+    // Aliases within the cluster depend on other services as well.
     if (reply.answer.some((record) => CNAME.is(record))) return reply;
     this.#memo.remember(query, reply, scopeOf(query.name, zone), this.#hour);
     return reply;
@@ -155,7 +153,7 @@ export class KubeDnsHandler {
   }
 }
 
-/** All records of an answer show the least of their TTLs (docs/spec/kube-dns.md#synthesis). */
+/** All records of an answer get the lowest of their TTLs (docs/spec/kube-dns.md#synthesis). */
 function levelled(outcome: Outcome): Outcome {
   if (outcome.kind !== "reply" || outcome.answer.length < 2) return outcome;
   outcome.setFlag(Flag.RA, true);

@@ -1,4 +1,7 @@
-/** The option `kube_dns`: what was seen of kube-dns (docs/spec/kube-dns.md#record-tree, docs/spec/kube-dns.md#reverse-lookups and docs/spec/kube-dns.md#lookup). */
+/**
+ * The option `kube_dns`: recorded behaviour of kube-dns (docs/spec/kube-dns.md#record-tree,
+ * docs/spec/kube-dns.md#reverse-lookups and docs/spec/kube-dns.md#lookup).
+ */
 import assert from "node:assert/strict";
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -14,7 +17,7 @@ const service = (name: string, spec: object) =>
   JSON.stringify({ apiVersion: "v1", kind: "Service", metadata: { namespace: "default", name }, spec });
 const http = { name: "http", port: 80, protocol: "TCP" };
 
-/** The cluster of which the answers of kube-dns were recorded. */
+/** The cluster in the recordings. */
 const CLUSTER = {
   "web.json": service("web", {
     clusterIP: "10.0.0.10",
@@ -163,7 +166,7 @@ describe("kube_dns", () => {
   for (const [name, type, rcode, answer, additional = []] of ROWS) {
     test(`${name || "the zone"} ${type} is ${rcode}`, async () => {
       const asked = name === "" ? "cluster.local." : `${name}.cluster.local.`;
-      // The second time it may come from what is remembered.
+      // The second answer may be a memoized one.
       for (let times = 0; times < 2; times++) {
         const found = await ask(asked, type);
         assert.equal(found.rcode, rcode);
@@ -197,7 +200,7 @@ describe("kube_dns", () => {
     assert.equal(Number(record.split(" ")[6]) % 3600, 0);
   });
 
-  test("levels the TTLs of an alias and what is behind it", async () => {
+  test("gives an alias and its target the same TTL", async () => {
     const chain = plugin.chain(answering({ answer: records("www.example.com. 20 IN A 192.0.2.53") }));
     const outcome = await chain(makeTestQuery({ name: "ext.default.svc.cluster.local." }, 0, chain));
     assert.ok(outcome.kind === "reply");
@@ -231,7 +234,7 @@ describe("kube_dns", () => {
     assert.equal((await ask("9.9.in-addr.arpa.", "PTR")).rcode, "NXDOMAIN");
   });
 
-  test("passes addresses without a name on, where told to", async () => {
+  test("passes addresses without a name on, if configured", async () => {
     const other = make("fallthrough in-addr.arpa ip6.arpa");
     await other.start();
     const next = answering({ answer: records("elsewhere. 5 IN A 192.0.2.1") });
@@ -241,7 +244,7 @@ describe("kube_dns", () => {
     await other.stop();
   });
 
-  test("makes kube-dns's labels of addresses", () => {
+  test("makes the same labels for addresses as kube-dns", () => {
     for (const [address, label] of [
       ["10.0.0.1", "3234633364383235"],
       ["10.0.0.2", "6661613463623165"],

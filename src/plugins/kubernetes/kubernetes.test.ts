@@ -84,13 +84,13 @@ describe("kubernetes", () => {
       ["silence", () => ({ kind: "dropped" }), "SERVFAIL"],
     ];
     for (const [title, elsewhere, rcode] of failures) {
-      it(`and fails on ${title}, so that nobody remembers an empty answer`, async () => {
+      it(`and fails on ${title}, so that no empty answer is cached`, async () => {
         const outcome = await askExternal(ext, elsewhere);
         assert.equal(outcome.kind === "failed" && rcodeName(outcome.rcode), rcode);
       });
     }
 
-    it("and gives the alias alone where this server is not to resolve the target", async () => {
+    it("and returns only the alias if the server does not resolve targets", async () => {
       for (const elsewhere of [
         ((query) => query.fail(Rcode.REFUSED)) satisfies Next,
         ((query) => query.reply({ rcode: Rcode.REFUSED })) satisfies Next,
@@ -108,7 +108,7 @@ describe("kubernetes", () => {
       assert.equal(outcome.kind === "reply" && outcome.answer.length, 1);
     });
 
-    it("at the end of a chain inside of the cluster, and gives up on a long one", async () => {
+    it("at the end of a chain inside the cluster, and gives up on a long one", async () => {
       const chain = Array.from({ length: 12 }, (_, index) =>
         serviceYaml(
           `a${index}`,
@@ -138,14 +138,14 @@ describe("kubernetes", () => {
       ["www.example.com.", "A", true],
     ];
     for (const [name, type, passed] of cases) {
-      it(`${passed ? "with" : "not with"} ${name} ${type}, as kubeadm wants it`, async () => {
+      it(`${passed ? "with" : "not with"} ${name} ${type}, as kubeadm expects`, async () => {
         const plugin = await start(["fallthrough in-addr.arpa ip6.arpa"]);
         const answer = await plugin.ask({ name, type, next });
         assert.equal(answer.answer.join().startsWith("elsewhere."), passed);
       });
     }
 
-    it("with every name that does not exist, and with none that does", async () => {
+    it("for names that do not exist, and only for these", async () => {
       const plugin = await start(["fallthrough"]);
       assert.equal((await plugin.ask({ name: "foo.cluster.local.", next })).answer.length, 1);
       assert.equal(
@@ -156,7 +156,7 @@ describe("kubernetes", () => {
   });
 
   describe("before the first complete listing", () => {
-    it("fails where it would deny, with the SOA, and is not ready", async () => {
+    it("fails instead of denying, with the SOA, and is not ready", async () => {
       const plugin = make([`manifests ${fixture}`]);
       const answer = await plugin.ask({ name: "web.shop.svc.cluster.local." });
       assert.equal(rcodeName(answer.rcode), "SERVFAIL");
@@ -205,7 +205,7 @@ describe("kubernetes", () => {
       return { answer: answer.sort(), additional: additional.sort() };
     };
 
-    it("after the service that it is an endpoint of", async () => {
+    it("after the service whose endpoint it is", async () => {
       assert.deepEqual(await ask(["10.244.1.5"], "cluster.local.", "NS"), {
         answer: ["cluster.local. 5 IN NS web.shop.svc.cluster.local."],
         additional: ["web.shop.svc.cluster.local. 5 IN A 10.96.20.5"],
@@ -233,7 +233,7 @@ describe("kubernetes", () => {
       });
     });
 
-    it("by its own addresses where no service knows it", async () => {
+    it("by its own addresses if no service has it as an endpoint", async () => {
       const own = ["192.0.2.10", "2001:db8::10", "fe80::1%eth0"];
       assert.deepEqual(await ask(own, "cluster.local.", "NS"), {
         answer: ["cluster.local. 5 IN NS ns.dns.cluster.local."],
@@ -247,7 +247,7 @@ describe("kubernetes", () => {
       ]);
     });
 
-    it("by what it is bound to, if others can reach that", async () => {
+    it("by the bound address, if others can reach it", async () => {
       const { additional } = await ask(["192.0.2.10"], "cluster.local.", "NS", [
         "127.0.0.1",
         "::",
@@ -260,7 +260,7 @@ describe("kubernetes", () => {
       assert.deepEqual(all.additional, ["ns.dns.cluster.local. 5 IN A 192.0.2.10"]);
     });
 
-    it("by the name that the SOA record of a reverse zone has", async () => {
+    it("by the name in the SOA record of a reverse zone", async () => {
       const { answer } = await ask(["192.0.2.10"], "NS.dns.in-addr.arpa.", "A");
       assert.deepEqual(answer, ["NS.dns.in-addr.arpa. 5 IN A 192.0.2.10"]);
     });
@@ -303,7 +303,7 @@ describe("kubernetes", () => {
     assert.fail("the change never showed");
   });
 
-  it("reports what is wrong in a manifest, with file and line", async () => {
+  it("reports faults in a manifest, with file and line", async () => {
     const folder = await manifest(`${serviceYaml("web", "{ clusterIP: soon }")}---\nkind: [\n`);
     const plugin = make([`manifests ${folder}`]);
     started.push(plugin);
@@ -398,7 +398,7 @@ describe("kubernetes", () => {
     }
   });
 
-  it("takes the zones of the server block where it has none of its own", async () => {
+  it("takes the zones of the server block if it has no zones of its own", async () => {
     const plugin = await start([], "", { keys: "cluster.local:53 10.0.0.0/8" });
     assert.equal((await plugin.ask({ name: "web.shop.svc.cluster.local." })).answer.length, 1);
     assert.equal((await plugin.ask({ name: "1.0.96.10.in-addr.arpa.", type: "PTR" })).answer.length, 1);

@@ -31,7 +31,7 @@ function make(options: readonly string[], more: PluginTestOptions = {}) {
   return plugin;
 }
 
-/** Starts with a clock that stands still but for the test: it moves on until the start is over. */
+/** Starts with a stopped clock, and advances it until the start is complete. */
 async function startAndWait(plugin: ReturnType<typeof make>): Promise<void> {
   let over = false;
   const starting = plugin.start().finally(() => {
@@ -47,7 +47,7 @@ async function startAndWait(plugin: ReturnType<typeof make>): Promise<void> {
 const WEB = { name: "web.default.svc.cluster.local." };
 
 describe("a live cluster", () => {
-  it("is listed before the start is over", async () => {
+  it("is listed before the start completes", async () => {
     const api = await startApi();
     const plugin = make([`endpoint ${api.url}`]);
     await plugin.start();
@@ -65,7 +65,7 @@ describe("a live cluster", () => {
     );
   });
 
-  it("is watched, so that answers follow it, and the API is not needed for what is known", async () => {
+  it("is watched, so that answers follow it, which continue without the API", async () => {
     const api = await startApi();
     const plugin = make([`endpoint ${api.url}`]);
     await plugin.start();
@@ -99,14 +99,14 @@ describe("a live cluster", () => {
     );
   });
 
-  it("is the one around the pod if nobody says otherwise", async () => {
+  it("is the pod's own by default", async () => {
     await assert.rejects(
       make([]).start(),
       /^SetupError: in-cluster configuration: KUBERNETES_SERVICE_HOST and KUBERNETES_SERVICE_PORT are not set/,
     );
   });
 
-  it("is asked for what the options select, and no more", async () => {
+  it("is asked only for the objects that the options select", async () => {
     const api = await startApi();
     const plugin = make([
       `endpoint ${api.url}`,
@@ -123,7 +123,7 @@ describe("a live cluster", () => {
 });
 
 describe("max_staleness", () => {
-  it("ends the readiness, says how old the data are, and begins it again", async () => {
+  it("reports not ready with the age of the data, and ready again", async () => {
     const api = await startApi();
     const plugin = make([`endpoint ${api.url}`, "max_staleness 5m", "noendpoints"]);
     await plugin.start();
@@ -134,7 +134,7 @@ describe("max_staleness", () => {
     plugin.clock.advance(12_000);
     assert.equal(instance?.unfit?.(), true);
     assert.equal((await plugin.ask(WEB)).answer.length, 1, "what is known is answered");
-    const warning = "what is known of namespaces is 5m12s old, and max_staleness is 5m0s";
+    const warning = "the state of namespaces is 5m12s old, and max_staleness is 5m0s";
     assert.ok(plugin.log.lines.includes(`[WARNING] plugin/kubernetes: not ready: ${warning}`));
     assert.equal(instance?.describeState?.().at(-1), `cluster.local. stale: ${warning}`);
     assert.match(
@@ -201,7 +201,7 @@ describe("without its cluster", () => {
     assert.equal((await second.ask(WEB)).answer.length, 1);
   });
 
-  it("starts when it has waited long enough, says for what, and fails what it cannot know", async () => {
+  it("starts after the time-out, logs the missing lists, and fails queries that need them", async () => {
     const api = await startApi();
     api.permits = ({ resource }) => !resource.startsWith("endpoint");
     const plugin = make([`endpoint ${api.url}`, "startup_timeout 2s"]);
@@ -231,7 +231,7 @@ describe("without its cluster", () => {
     assert.equal((await plugin.ask({ name: "no.default.svc.cluster.local." })).rcode, Rcode.NXDOMAIN);
   });
 
-  it("does not wait at all with a timeout of nothing, and stops without leaving timers behind", async () => {
+  it("does not wait with a timeout of 0, and stops all timers", async () => {
     const plugin = make(["endpoint http://127.0.0.1:1", "startup_timeout 0s"]);
     await startAndWait(plugin);
     await plugin.stop();

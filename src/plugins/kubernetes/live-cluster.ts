@@ -1,4 +1,4 @@
-/** The API of a cluster as the source of its stores, and the wait for its first lists. */
+/** The API of a cluster as the source of its stores, and the wait for the first lists. */
 
 import { setImmediate as nextTurn } from "node:timers/promises";
 import type { ClusterAccess } from "../../kubernetes/api/access/access.ts";
@@ -17,18 +17,18 @@ export interface LiveClusterOptions {
   readonly limits: RequestLimits;
   /** The file of the option `snapshot`. */
   readonly snapshot: string | undefined;
-  /** The zone by which metrics tell clusters apart. */
+  /** The zone that identifies the cluster in metrics. */
   readonly zone: string;
-  /** Selectors as text, empty for everything. */
+  /** Selectors as text, empty to select everything. */
   readonly labels: string;
   readonly namespaceLabels: string;
   readonly origin: string;
 }
 
-/** How often the log says that the start waits. */
+/** Interval of the log message about the pending start. */
 const WAIT_MESSAGE_MS = 500;
 
-/** The API of a cluster, and the file with its last known state. */
+/** The API of a cluster, and the file with its last state. */
 export class LiveCluster implements ClusterSource {
   readonly origin: string;
   readonly #options: LiveClusterOptions;
@@ -37,7 +37,7 @@ export class LiveCluster implements ClusterSource {
   #api: ApiSource | undefined;
   #snapshot: SnapshotFile | undefined;
 
-  /** It does nothing yet. */
+  /** Starts nothing yet. */
   constructor(options: LiveClusterOptions, cluster: WatchedCluster, site: LastingSite) {
     this.origin = options.origin;
     this.#options = options;
@@ -67,7 +67,7 @@ export class LiveCluster implements ClusterSource {
     });
     if (snapshot !== undefined)
       this.#snapshot = await openSnapshot(snapshot, isFresh, this.#cluster, this.#site);
-    // To connect takes a turn of its own.
+    // Connecting takes a turn of the event loop of its own.
     await nextTurn();
     this.#api.start();
   }
@@ -82,7 +82,7 @@ export class LiveCluster implements ClusterSource {
   }
 }
 
-/** Tells access by other means, or to a snapshot elsewhere, from the same. Credentials cannot be read from it. */
+/** Identifies the way of access and the snapshot file. Credentials cannot be derived from it. */
 export function originOf(
   options: Omit<LiveClusterOptions, "zone" | "labels" | "namespaceLabels" | "origin">,
 ): string {
@@ -93,7 +93,7 @@ export function originOf(
   return nodeCrypto().hash("sha256", text);
 }
 
-/** Puts the last known state into the store, and keeps the file from now on (the option `snapshot`). */
+/** Loads the last state into the store, and updates the file from now on (the option `snapshot`). */
 async function openSnapshot(
   file: string,
   isToBeLoaded: boolean,
@@ -117,9 +117,9 @@ async function openSnapshot(
       `answering from the snapshot of ${written} until the API is listed: ${objects} ${objects === 1 ? "object" : "objects"}`,
     );
     if (unusable > 0)
-      log.warning(`snapshot ${file}: ${unusable} ${unusable === 1 ? "line" : "lines"} cannot be used`);
+      log.warning(`snapshot ${file}: ${unusable} ${unusable === 1 ? "line is" : "lines are"} unusable`);
   } catch (error) {
-    // At the very first start there is none.
+    // At the very first start the file does not exist yet.
     const isMissing = error instanceof Error && "code" in error && error.code === "ENOENT";
     if (!isMissing) report("cannot be used", error);
   } finally {
@@ -129,8 +129,8 @@ async function openSnapshot(
 }
 
 /**
- * Waits until everything has been listed once, at most as long as the options say, or until `stopped` resolves. Says what CoreDNS
- * says meanwhile.
+ * Waits for the first lists, for as long as the options say, or until `stopped` resolves. Logs the messages of
+ * CoreDNS during the wait.
  */
 export async function waitForCluster(
   cluster: WatchedCluster,
@@ -145,7 +145,8 @@ export async function waitForCluster(
   const reminder = clock.every(WAIT_MESSAGE_MS, () =>
     log.info("waiting for Kubernetes API before starting server"),
   );
-  // Commands that ask without listening have no socket, and the clock's timers keep no process alive: it would end while it waits.
+  // Commands that query without listening have no socket, and the clock's timers do not keep a process alive: it
+  // would exit during the wait.
   const alive = setInterval(() => undefined, WAIT_MESSAGE_MS);
   const isOver = await Promise.race([
     cluster.whenSynced(),

@@ -15,7 +15,7 @@ export interface ManifestOptions {
 }
 
 export class ManifestsOfCluster implements ClusterSource {
-  /** That of the same paths is the same. */
+  /** Sources with the same paths are the same. */
   readonly origin = "";
   readonly #source: ManifestSource;
 
@@ -44,7 +44,7 @@ export class ManifestsOfCluster implements ClusterSource {
     await orSetupError(() => this.#source.start());
   }
 
-  /** Files that somebody has just changed count from the reload on. */
+  /** Files that have just changed are read before the reload takes effect. */
   async verify(): Promise<void> {
     await orSetupError(() => this.#source.requirePaths());
     await this.#source.refresh();

@@ -23,7 +23,7 @@ function notice(kinds: readonly Kind[] = ["namespaces", "services", "endpoints"]
   return { clock, warnings, now, memory };
 }
 
-test("a cluster that outgrows the memory is told once, with both figures and what to change", () => {
+test("a cluster that outgrows the memory is logged once, with both figures and the options to change", () => {
   const { clock, warnings, now, memory } = notice(["services", "pods"]);
   memory.start();
   clock.advance(2_000);
@@ -31,26 +31,26 @@ test("a cluster that outgrows the memory is told once, with both figures and wha
   now.own = 125 * MIB;
   clock.advance(2_000);
   assert.deepEqual(warnings, [
-    "the cluster takes 30 MiB, and the server 125 MiB of the 170 MiB that it may have: raise the memory limit, or the server may be killed; " +
-      "options that keep less of the cluster: pods insecure, which keeps none of the 12 MiB for pods; namespaces; labels " +
+    "the cluster takes 30 MiB, and the server 125 MiB of the limit of 170 MiB: raise the memory limit, or the server may be killed; " +
+      "options that store less of the cluster: pods insecure, which keeps none of the 12 MiB for pods; namespaces; labels " +
       "(portolan_memory_cluster_bytes shows how much)",
   ]);
   assert.equal(clock.pendingTimers, 0);
-  // Another configuration shows the same cluster.
+  // Another configuration serves the same cluster.
   memory.start();
   clock.advance(2_000);
   assert.equal(warnings.length, 1);
 });
 
-test("without pods they are not spoken of", () => {
+test("without pods the warning does not mention them", () => {
   const { clock, warnings, now, memory } = notice();
   memory.start();
   now.own = 160 * MIB;
   clock.advance(500);
-  assert.match(warnings[0] ?? "", /keep less of the cluster: namespaces; labels \(/);
+  assert.match(warnings[0] ?? "", /store less of the cluster: namespaces; labels \(/);
 });
 
-test("memory that others take is not the cluster's", () => {
+test("memory of other parts does not count for the cluster", () => {
   const { clock, warnings, now, memory } = notice();
   memory.start();
   now.own = 165 * MIB;

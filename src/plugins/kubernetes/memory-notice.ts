@@ -1,11 +1,14 @@
-/** Says once that a cluster outgrows the memory that the process may have, before the system ends it: nothing of a cluster can be shed. */
+/**
+ * Logs a warning, once, when a cluster outgrows the memory limit of the process, before the system kills it: no part
+ * of a cluster can be dropped.
+ */
 import type { ClusterStore } from "../../kubernetes/store/store.ts";
 import type { Clock, Logger, Timer } from "../../plugin/index.ts";
 
 export interface MemoryNoticeOptions {
-  /** Octets that the process may have. */
+  /** Memory limit of the process in bytes. */
   readonly limit: number;
-  /** Octets that it has of its own: the system takes pages of files away first. */
+  /** Anonymous memory of the process in bytes. File pages do not count because the system reclaims them first. */
   readonly own: () => number;
   readonly stores: readonly (Pick<ClusterStore, "octets" | "kinds"> & {
     readonly pods: Pick<ClusterStore["pods"], "octets">;
@@ -14,11 +17,14 @@ export interface MemoryNoticeOptions {
   readonly log: Pick<Logger, "warning">;
 }
 
-/** Milliseconds between two looks. A list adds some 10 MB a second. */
+/** Milliseconds between two checks, short because lists grow memory fast. */
 const INTERVAL = 500;
-/** From this share of the limit on there is no room for a relist, a reload and a burst: sockets and page tables count for the system as well. */
+/**
+ * Above this share of the limit a relist, a reload or a burst may not fit: sockets and page tables count towards the
+ * limit as well.
+ */
 const TIGHT = 0.65;
-/** A cluster that takes less is not the cause. */
+/** A cluster below this share of the limit is not the cause. */
 const LARGE = 1 / 8;
 
 export class MemoryNotice {
@@ -53,8 +59,8 @@ export class MemoryNotice {
       : [];
     const less = [...ofPods, "namespaces", "labels"].join("; ");
     log.warning(
-      `the cluster takes ${inMebibytes(cluster)}, and the server ${inMebibytes(octets)} of the ${inMebibytes(limit)} that it may have: ` +
-        `raise the memory limit, or the server may be killed; options that keep less of the cluster: ${less} (portolan_memory_cluster_bytes shows how much)`,
+      `the cluster takes ${inMebibytes(cluster)}, and the server ${inMebibytes(octets)} of the limit of ${inMebibytes(limit)}: ` +
+        `raise the memory limit, or the server may be killed; options that store less of the cluster: ${less} (portolan_memory_cluster_bytes shows how much)`,
     );
   }
 }

@@ -1,4 +1,4 @@
-/** What the `metadata` plugin can tell of a query for a cluster name, and of the pod that asked it. */
+/** Metadata for a query for a cluster name, and for the pod that sent it. */
 
 import type { ClusterAnswers } from "../../kubernetes/answers/cluster-answers.ts";
 import type { ClusterName } from "../../kubernetes/answers/name-grammar.ts";
@@ -7,9 +7,8 @@ import { copyPod } from "../../kubernetes/store/pods/pod-table.ts";
 import type { Query } from "../../plugin/index.ts";
 
 /**
- * Sets the labels of the client, for any query: views and templates depend on it for names outside of the cluster, too. Then those of
- * a name in one of the zones of `answers`.
- * @param cluster where the client is looked for
+ * Sets the labels of the client, for any query: views and templates depend on them for names outside of the cluster,
+ * too. Then sets those of a name in one of the zones of `answers`. @param cluster where to look up the client
  */
 export function provideClusterMetadata(query: Query, answers: ClusterAnswers, cluster: ClusterAnswers): void {
   provideClient(query, cluster);
@@ -37,7 +36,7 @@ export function provideClusterMetadata(query: Query, answers: ClusterAnswers, cl
 
 const INVALID_NAME = "invalid query name";
 
-/** Without its cluster. */
+/** The endpoint without its cluster. */
 function endpointOf({ endpoint, cluster }: ClusterName): string {
   return cluster === "" ? endpoint : endpoint.slice(0, -cluster.length - 1);
 }
@@ -58,7 +57,9 @@ function kindOf({ kind }: ClusterName): string {
   }
 }
 
-/** Pods are known with `pods verified` only. Of pods on their node's network one address says nothing. */
+/**
+ * Pods are stored with `pods verified` only. Pods on their node's network share its address, so it identifies no pod.
+ */
 function provideClient(query: Query, answers: ClusterAnswers): void {
   const { store } = answers.view;
   const pod = store.tryRead(() => {

@@ -1,4 +1,7 @@
-/** What is imported from other clusters, out of a live API: the rules of its names are in the table of the specification. */
+/**
+ * Services imported from other clusters, through a live API: the rules for their names are in the table of the
+ * specification.
+ */
 import assert from "node:assert/strict";
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -71,7 +74,7 @@ function make(
 
 type Plugin = ReturnType<typeof make>;
 
-/** Waits for something, while the plugin's clock goes on. */
+/** Waits for a condition while advancing the plugin's clock. */
 async function untilSeen(plugin: Plugin, done: () => boolean | Promise<boolean>): Promise<void> {
   const deadline = Date.now() + 20_000;
   while (!(await done())) {
@@ -132,7 +135,7 @@ describe("imports from other clusters", () => {
     await untilSeen(plugin, async () => (await answerTo(plugin, PAY)) === `rcode ${Rcode.NXDOMAIN}`);
   });
 
-  it("are not asked for where no zone is for them", async () => {
+  it("are not requested without a zone for them", async () => {
     const api = await startApi();
     const plugin = make(api, []);
     await plugin.start();
@@ -144,7 +147,7 @@ describe("imports from other clusters", () => {
     );
   });
 
-  it("have the metrics, the state and the serial of their own", async () => {
+  it("have metrics, state and a serial of their own", async () => {
     const api = await startApi();
     const plugin = make(api);
     await plugin.start();
@@ -181,7 +184,7 @@ describe("imports from other clusters", () => {
     await untilSeen(plugin, async () => (await answerTo(plugin, late)) === `rcode ${Rcode.NXDOMAIN}`);
   });
 
-  it("tell the cache which of their names are others now", async () => {
+  it("outdate the names in the cache that changed", async () => {
     const forgotten: string[] = [];
     const instance = {
       forget: (names: readonly { toString(): string }[]) => void forgotten.push(...names.map(String)),
@@ -214,7 +217,7 @@ describe("imports from other clusters", () => {
     assert.ok(!owners.has("web.default.svc.clusterset.local."));
   });
 
-  it("tell metadata the cluster of an endpoint", async () => {
+  it("set the metadata of an endpoint's cluster", async () => {
     const api = await startApi();
     const plugin = make(api);
     await plugin.start();
@@ -277,7 +280,7 @@ describe("imports from other clusters", () => {
 });
 
 describe("without the resource definitions of the Multi-Cluster Services API", () => {
-  it("nothing is imported, nothing else waits, and the log says once what to do", async () => {
+  it("nothing is imported, the rest starts, and the log says once what to do", async () => {
     const api = await startApi(WITHOUT_CRD);
     const plugin = make(api);
     await plugin.start();
@@ -301,7 +304,7 @@ describe("without the resource definitions of the Multi-Cluster Services API", (
     assert.match(state, /serviceimports: not listed, failing since .*install the CRDs/);
   });
 
-  it("they are found when they come", async () => {
+  it("they are served when they appear", async () => {
     const types = [...WITHOUT_CRD.types];
     const api = await startApi({ types });
     const plugin = make(api);
@@ -313,7 +316,7 @@ describe("without the resource definitions of the Multi-Cluster Services API", (
   });
 });
 
-it("missing rights to imports are named, and the zone says SERVFAIL rather than that a name does not exist", async () => {
+it("missing permissions are logged, and the zone answers SERVFAIL instead of NXDOMAIN", async () => {
   const api = await startApi();
   api.permits = ({ resource }) => resource !== "serviceimports";
   const plugin = make(api, ["multicluster clusterset.local", "startup_timeout 0s"]);
@@ -357,7 +360,7 @@ for (const [put, problem] of [
   });
 }
 
-it("a zone within the other is the longer one's, and all zones may be those of several clusters", async () => {
+it("the longest matching zone wins, and all zones may be multicluster zones", async () => {
   const api = await startApi();
   const of = (zones: string, option: string): Plugin => {
     const plugin = PluginTest.of(
@@ -384,7 +387,7 @@ it("a zone within the other is the longer one's, and all zones may be those of s
   );
 });
 
-/** A feed in one thread, with the copying that happens between two. */
+/** A feed in one thread that copies its messages as between two threads. */
 class TwoEnds {
   readonly #listeners: ((message: unknown) => Promise<void> | void)[] = [];
   #snapshot: () => Iterable<unknown> = () => [];
@@ -401,7 +404,7 @@ class TwoEnds {
     receive: () => undefined,
   };
 
-  /** One that begins as soon as it listens. */
+  /** A follower that begins as soon as it listens. */
   readonly follower: Feed = {
     ...feedToNobody,
     role: "follower",
@@ -409,7 +412,7 @@ class TwoEnds {
     provide: () => undefined,
     receive: (listener) => {
       this.#listeners.push(listener);
-      // Its stores are made after the channels.
+      // The stores are made after the channels.
       queueMicrotask(() => {
         for (const message of this.#snapshot())
           if (message !== undefined) void listener(structuredClone(message));

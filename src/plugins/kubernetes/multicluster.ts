@@ -1,6 +1,7 @@
 /**
- * Zones of what is imported from other clusters (`multicluster`; KEP-1645, docs/spec/kubernetes-dns.md#multicluster). They have a store of their own,
- * which looks like that of a cluster: ServiceImports are its services, and its namespaces are those of this cluster.
+ * Zones of services that are imported from other clusters (`multicluster`; KEP-1645,
+ * docs/spec/kubernetes-dns.md#multicluster). They have a store of their own, shaped like that of a cluster: its
+ * services are ServiceImports, and its namespaces are those of this cluster.
  */
 import type { Name } from "../../dns/name.ts";
 import { ClusterAnswers } from "../../kubernetes/answers/cluster-answers.ts";
@@ -11,14 +12,14 @@ import { KubernetesHandler } from "./handler.ts";
 import { TouchedNames } from "./touched-names.ts";
 
 export interface MulticlusterOptions {
-  /** At least one, none of them for reverse names. */
+  /** At least one zone, and no reverse zone. */
   readonly zones: readonly Name[];
   /** The cluster that imports. */
   readonly cluster: ClusterView;
-  /** What its view is made of. */
+  /** Options of its view. */
   readonly view: Omit<ClusterViewOptions, "store" | "pods" | "cluster">;
   readonly fallthrough: Fallthrough;
-  /** What is imported. */
+  /** The imported services. */
   readonly store: ClusterStore;
   readonly clock: Clock;
   readonly awaited: () => readonly string[] | undefined;
@@ -47,7 +48,7 @@ export class MulticlusterZones {
     this.#touched = new TouchedNames({ store, zones, clock, forget });
   }
 
-  /** From now on follows what happens to imports, until {@link stop}. */
+  /** Follows changes of imports, until {@link stop}. */
   start(): void {
     this.#unsubscribe = this.store.subscribe((change) => {
       this.handler.forgetAnswers(change);
@@ -55,7 +56,7 @@ export class MulticlusterZones {
     });
   }
 
-  /** Whether a name is in one of these zones, and in none of the cluster's own that is longer. */
+  /** Whether a name is in one of these zones, and not in a longer zone of the cluster itself. */
   owns(name: Name, cluster: ClusterAnswers): boolean {
     const zone = this.answers.zoneOf(name);
     if (zone === undefined) return false;

@@ -1,4 +1,4 @@
-/** Whoever follows a query hears why it is answered as it is, for every rule of the specification. */
+/** Explain notes: every rule of the specification gives a reason for its answer. */
 import assert from "node:assert/strict";
 import { after, before, describe, it } from "node:test";
 import { fileURLToPath } from "node:url";
@@ -13,7 +13,7 @@ function absolute(name: string): string {
   return name.endsWith(".") ? name : `${name}.cluster.local.`;
 }
 
-/** A query whose notes are kept. */
+/** A query that collects its notes. */
 function followed(name: string, type: string, notes: string[]): Query {
   const query = makeTestQuery({ name: absolute(name), type });
   query.trace = { note: (text) => notes.push(text), enter: () => undefined, leave: () => undefined };
@@ -21,7 +21,7 @@ function followed(name: string, type: string, notes: string[]): Query {
 }
 
 for (const { title, options, zones = "cluster.local in-addr.arpa ip6.arpa", cases } of RULE_GROUPS) {
-  // What has answers hears what they rest on, and an alias what it leads to.
+  // An answer notes its source, and an alias its target.
   const followable = cases.filter(({ expected }) => expected !== "REFUSED");
   if (followable.length === 0) continue;
   describe(`reasons: ${title}`, () => {

@@ -17,10 +17,10 @@ async function remembered(isReload: boolean): Promise<number> {
   return Number(/^portolan_memory_answers_bytes (\d+)$/m.exec(body)?.[1]);
 }
 
-test("the first configuration answers a question about a service before anybody asks", async () => {
+test("the first configuration answers a question about a service before the first client query", async () => {
   assert.ok((await remembered(false)) > 0);
 });
 
-test("a reload does not", async () => {
+test("a reload does not rehearse", async () => {
   assert.equal(await remembered(true), 0);
 });

@@ -45,7 +45,7 @@ function slice(namespace: string, name: string, of: string, addresses: readonly 
   return { namespace, name, service: of, groups: packGroups(endpoints, ports) };
 }
 
-/** Tells how many answers it made. */
+/** Counts the answers that it makes. */
 class CountingHandler extends KubernetesHandler {
   made = 0;
 
@@ -70,7 +70,7 @@ class Cluster {
     zonal: false,
   });
   readonly handler = new CountingHandler(this.answers, Fallthrough.none);
-  /** Forgets everything with each change. */
+  /** Drops all memoized answers with each change. */
   readonly #forgetful = new KubernetesHandler(this.answers, Fallthrough.none);
 
   constructor() {
@@ -81,7 +81,7 @@ class Cluster {
     for (const kind of KINDS) this.store.markListed(kind);
   }
 
-  /** Whether an answer is made anew. */
+  /** Whether an answer is computed again. */
   isMade(name: string, type: string): boolean {
     const before = this.handler.made;
     this.ask(name, type).release();
@@ -110,7 +110,7 @@ function text(given: Reply): string {
 }
 
 describe("remembered answers", () => {
-  it("are those of a handler that forgets everything with each change", () => {
+  it("equal those of a handler that memoizes nothing across changes", () => {
     const random = new SeededRandom();
     const cluster = new Cluster();
     const { store, clock } = cluster;
@@ -139,7 +139,7 @@ describe("remembered answers", () => {
       ["2.0.0.10.in-addr.arpa.", "PTR"] as const,
       ["3.0.1.10.in-addr.arpa.", "PTR"] as const,
       [`1.${"0.".repeat(29)}d.f.ip6.arpa.`, "PTR"] as const,
-      // Names above addresses exist as long as these do.
+      // Names above addresses exist as long as the addresses do.
       ["0.0.10.in-addr.arpa.", "PTR"] as const,
       ["1.10.in-addr.arpa.", "NS"] as const,
       ["0.0.d.f.ip6.arpa.", "PTR"] as const,
@@ -197,7 +197,7 @@ describe("remembered answers", () => {
     }
   });
 
-  it("are forgotten one service at a time", () => {
+  it("are dropped one service at a time", () => {
     const cluster = new Cluster();
     const { store } = cluster;
     store.put("namespaces", { namespace: "", name: "red" });
@@ -213,7 +213,7 @@ describe("remembered answers", () => {
     assert.deepEqual(anew, ["s-7.red.svc.cluster.local.", "7.1.0.10.in-addr.arpa."]);
   });
 
-  it("that a name does not exist are given until the serial changes", () => {
+  it("that deny a name are kept until the serial changes", () => {
     const cluster = new Cluster();
     cluster.store.put("namespaces", { namespace: "", name: "red" });
     const isMade = () => cluster.isMade("no.red.svc.cluster.local.", "A");

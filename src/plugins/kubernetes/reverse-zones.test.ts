@@ -98,7 +98,7 @@ describe("names between a reverse zone and an address", () => {
       });
     }
 
-    test("NXDOMAIN of others stays if no address has a name below", async () => {
+    test("NXDOMAIN of other plugins stays if no address has a name below", async () => {
       const next = answering({ rcode: Rcode.NXDOMAIN });
       const answer = await (await start("fallthrough")).ask({ name: "11.in-addr.arpa.", type: "NS", next });
       assert.equal(answer.rcode, Rcode.NXDOMAIN);

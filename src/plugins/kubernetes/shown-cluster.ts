@@ -1,4 +1,7 @@
-/** What one configuration shows of a cluster: answers, and who is to hear of changes. The cluster itself may live on without it. */
+/**
+ * The answers that one configuration makes from a cluster, and its subscriptions to changes. The cluster may outlive
+ * the configuration.
+ */
 import type { Name } from "../../dns/name.ts";
 import { RecordType } from "../../dns/type-names.ts";
 import { ClientSearchPaths } from "../../kubernetes/answers/client-search-paths.ts";
@@ -26,7 +29,7 @@ import { describeCluster } from "./state.ts";
 import { TouchedNames } from "./touched-names.ts";
 import { WATCHED_CLUSTER, type WatchedCluster } from "./watched-cluster.ts";
 
-/** The stores whose feeds share one. */
+/** Stores that share one feed. */
 const CHANNELS = ["cluster", "imports"] as const;
 
 export type AnsweringHandler = KubernetesHandler | KubeDnsHandler;
@@ -34,7 +37,7 @@ export type AnsweringHandler = KubernetesHandler | KubeDnsHandler;
 export class ShownCluster {
   readonly cluster: WatchedCluster;
   readonly searchPaths: ClientSearchPaths;
-  /** kube-dns had none. */
+  /** kube-dns had no zone transfers. */
   readonly transfers: TransferSource | undefined;
   readonly #transferred: readonly FollowedZones[];
   readonly clients: ClusterClients;
@@ -48,7 +51,7 @@ export class ShownCluster {
   readonly #staleness: Staleness;
   readonly #ends: (() => void)[] = [];
 
-  /** Changes nothing, and hears of nothing before {@link start}. */
+  /** Subscribes to nothing before {@link start}. */
   constructor(values: KubernetesConfig, cluster: WatchedCluster, site: Site) {
     const { store, imports } = cluster;
     const shared = sharedZones(values);
@@ -109,13 +112,15 @@ export class ShownCluster {
     });
   }
 
-  /** From now on follows what happens in the cluster, and tells followers of it. */
+  /** Follows changes of the cluster from now on, and forwards them to followers. */
   start(): void {
     const { store, imports } = this.cluster;
+    // The names of what changed are for plugins that keep answers, such as `cache`. A block without one needs none.
+    const areKept = this.#site.block.plugins().some(({ instance }) => instance.forget !== undefined);
     this.#ends.push(
       store.subscribe((change) => {
         this.#handler.forgetAnswers(change);
-        this.#touched.add(change);
+        if (areKept) this.#touched.add(change);
       }),
     );
     this.#multicluster?.start();
@@ -123,7 +128,7 @@ export class ShownCluster {
     const remembered = metrics
       .gauge({
         name: "portolan_memory_answers_bytes",
-        help: "Memory that answers out of the cluster are remembered in, until what they rest on changes.",
+        help: "Memory used by memoized answers of the cluster, in bytes.",
         acrossThreads: "sum",
       })
       .slot();
@@ -135,7 +140,10 @@ export class ShownCluster {
     }
   }
 
-  /** A first answer before anybody asks: see `plugin/query/rehearsal.ts`. It is a true one, so it may be remembered. */
+  /**
+   * Answers one query before the first client does: see `plugin/query/rehearsal.ts`. The answer is a real one, so it
+   * may be memoized.
+   */
   rehearse(): void {
     const { store } = this.cluster;
     const zone = this.#zones.find((each) => !isReverseZone(each));
@@ -159,7 +167,7 @@ export class ShownCluster {
     this.#multicluster?.handler.release(releasePages);
   }
 
-  /** Takes the query, not its name: making a `Name` costs as much as finding a remembered answer. */
+  /** Takes the query, not its name: making a `Name` costs as much as finding a memoized answer. */
   handlerFor(query: Query): AnsweringHandler {
     const multicluster = this.#multicluster;
     return multicluster?.owns(query.name, this.#answers) ? multicluster.handler : this.#handler;
@@ -191,7 +199,10 @@ export class ShownCluster {
   }
 }
 
-/** Where the cluster finds this server: what it is bound to but loopback, or all addresses of the machine if it is bound to all. */
+/**
+ * Addresses under which the cluster reaches this server: the bound addresses except loopback, or all addresses of the
+ * machine if it is bound to all.
+ */
 function ownAddresses(site: Site): readonly string[] {
   const { listenHosts } = site.block.settings;
   const bound = listenHosts.filter(isReachable);

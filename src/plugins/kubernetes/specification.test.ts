@@ -1,4 +1,4 @@
-/** The rules of the Kubernetes DNS specification, put to the plugin. */
+/** Runs the rules of the Kubernetes DNS specification against the plugin. */
 import assert from "node:assert/strict";
 import { after, before, describe, it } from "node:test";
 import { fileURLToPath } from "node:url";
@@ -25,7 +25,7 @@ function absolute(name: string): string {
   return name.endsWith(".") ? name : `${name}.cluster.local.`;
 }
 
-/** `OWNER TTL TYPE DATA` as the table has it. */
+/** `OWNER TTL TYPE DATA` as in the table. */
 function describeRecord(record: ResourceRecord, asked: string): string {
   const [owner = "", ttl = "", , type = "", ...data] = recordText(record).split(" ");
   if (type === "SOA") data[2] = "SERIAL";

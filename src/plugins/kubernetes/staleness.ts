@@ -1,13 +1,13 @@
-/** How old what is known of the cluster may become before the server is no longer fit to answer (the option `max_staleness`). */
+/** Checks whether the state of the cluster is too old for the server to be ready (the option `max_staleness`). */
 import type { Kind } from "../../kubernetes/objects/objects.ts";
 import type { ClusterStore } from "../../kubernetes/store/store.ts";
 import { formatGoDuration } from "../../lib/time/duration.ts";
 import type { Logger } from "../../plugin/index.ts";
 
 export interface StalenessOptions {
-  /** The cluster, and what is imported from others. */
+  /** The cluster, and its imports from other clusters. */
   readonly stores: readonly ClusterStore[];
-  /** Milliseconds; undefined for however long. */
+  /** Milliseconds; undefined for no limit. */
   readonly maxMs: number | undefined;
   readonly log: Logger;
 }
@@ -25,7 +25,10 @@ export class Staleness {
     this.#options = options;
   }
 
-  /** Whether something is too old. The log says when that begins and when it is over, as far as somebody asks. */
+  /**
+   * Whether a part of the state is too old. Logs the beginning and the end of such a time, as far as `ready` polls
+   * it.
+   */
   isStale(): boolean {
     const { maxMs, log } = this.#options;
     if (maxMs === undefined) return false;
@@ -37,7 +40,7 @@ export class Staleness {
     return this.#wasStale;
   }
 
-  /** For people: one line where something is too old, else none. */
+  /** Status lines for `ready`: one line if a part of the state is too old, otherwise empty. */
   describe(): string[] {
     const { maxMs } = this.#options;
     if (maxMs === undefined) return [];
@@ -45,7 +48,10 @@ export class Staleness {
     return oldest === undefined ? [] : [`stale: ${words(oldest, maxMs)}`];
   }
 
-  /** The kind that was not heard of for the longest time, if that is too long. What has not been listed yet is no older than nothing. */
+  /**
+   * The kind with the longest time since its last message, if that is too long. A kind that was never listed has no
+   * age.
+   */
   #tooOld(maxMs: number): OldestKind | undefined {
     let oldest: OldestKind | undefined;
     for (const store of this.#options.stores) {
@@ -60,5 +66,5 @@ export class Staleness {
 
 function words({ kind, ageMs }: OldestKind, maxMs: number): string {
   const age = formatGoDuration(Math.floor(ageMs / 1000) * 1000);
-  return `what is known of ${kind} is ${age} old, and max_staleness is ${formatGoDuration(maxMs)}`;
+  return `the state of ${kind} is ${age} old, and max_staleness is ${formatGoDuration(maxMs)}`;
 }

@@ -1,4 +1,4 @@
-/** How the plugin stands, in words: for `ready`. */
+/** Status lines of the plugin for `ready`. */
 import type { Name } from "../../dns/name.ts";
 import { primaryZone } from "../../kubernetes/answers/cluster-zone.ts";
 import type { ApiSource } from "../../kubernetes/api/api-source.ts";
@@ -6,10 +6,9 @@ import type { ClusterStore } from "../../kubernetes/store/store.ts";
 import type { Staleness } from "./staleness.ts";
 
 /**
- * A line for each resource of the cluster: `cluster.local. services: watching, age 3s`.
- * @param imports what is imported from other clusters, if anything is
- * @param live the API, where that is what the cluster comes from
- * @param snapshot when the snapshot was written that was started from
+ * One line for each resource of the cluster: `cluster.local. services: watching, age 3s`. @param imports the store of
+ * imports, if there is one @param live the API, if the cluster comes from it @param snapshot when the snapshot was
+ * written that the server started from
  */
 export function describeCluster(
   {

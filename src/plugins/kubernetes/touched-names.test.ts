@@ -56,7 +56,7 @@ test("a changed service outdates its name in each zone, its address, and nothing
   ]);
 });
 
-test("the first of changes that come together is told alone and the rest together, a namespace with all below it, aliases with any change", () => {
+test("the first of several changes is reported at once and the rest together, a namespace with all names below it", () => {
   const { clock, store, told } = watching(["cluster.local."]);
   store.put(
     "services",
@@ -80,7 +80,7 @@ test("the first of changes that come together is told alone and the rest togethe
   assert.equal(clock.pendingTimers, 0);
 });
 
-test("what comes after a pause is told at once, and what follows it soon after", () => {
+test("a change after a pause is reported at once, and the changes that follow soon after", () => {
   const { clock, store, told } = watching(["cluster.local."]);
   clock.advance(1000);
   store.put("services", service("web"));
@@ -92,7 +92,7 @@ test("what comes after a pause is told at once, and what follows it soon after",
   assert.deepEqual(told[1], ["api.shop.svc.cluster.local."]);
 });
 
-test("as long as lists come in, the zones are outdated as a whole", () => {
+test("while lists arrive, whole zones are outdated", () => {
   const clock = new FakeClock();
   const store = new ClusterStore({ clock, kinds: ["services"] });
   const told: string[][] = [];
@@ -128,7 +128,7 @@ test("reverse names of both families", () => {
   );
 });
 
-test("reverse names outside of the zones are not told, and those of a whole family need no look at the zones", () => {
+test("reverse names outside the zones are not reported, and those of a whole family need no check", () => {
   const put = (zones: readonly string[]): string[] => {
     const { clock, store, told } = watching(zones);
     store.put("namespaces", { namespace: "", name: "shop" });
@@ -148,7 +148,7 @@ test("reverse names outside of the zones are not told, and those of a whole fami
   assert.deepEqual(put(["in-addr.arpa.", "ip6.arpa."]), all);
 });
 
-test("an alias that changed itself is told once", () => {
+test("a changed alias is reported once", () => {
   const { clock, store, told } = watching(["cluster.local.", "k8s.example."]);
   store.put("namespaces", { namespace: "", name: "shop" });
   clock.advance(100);

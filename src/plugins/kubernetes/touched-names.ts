@@ -1,6 +1,6 @@
 /**
- * A change in the cluster makes answers untrue that somebody may have kept: those of the cache in the same block. It is told the
- * names, so that exactly those are forgotten and a new pod's name is right at once.
+ * Names of answers that a change in the cluster makes stale. The cache of the same block receives these names and
+ * drops exactly their answers, so that the name of a new pod is right at once.
  */
 import { Name } from "../../dns/name.ts";
 import { isReverseZone, joinDotted, joinLabels } from "../../kubernetes/answers/cluster-zone.ts";
@@ -15,9 +15,12 @@ import type { Clock } from "../../plugin/index.ts";
 /** A zone of services. */
 interface ForwardZone {
   readonly zone: Name;
-  /** What services stand below: `svc.cluster.local.` */
+  /** The parent of services: `svc.cluster.local.` */
   readonly services: Name;
-  /** Before the key of a service, so that no two zones call theirs the same. None before those of the first zone, which need no further text. */
+  /**
+   * Prefix of a service's key that distinguishes the zones. Empty for the first zone, whose keys need no further
+   * text.
+   */
   readonly prefix: string;
 }
 
@@ -38,7 +41,7 @@ export class TouchedNames {
   }) {
     this.#store = options.store;
     const forward = options.zones.filter((zone) => !isReverseZone(zone));
-    // Below a zone without room for "svc" there is no service.
+    // A zone so long that "svc" does not fit has no services.
     this.#forward = forward.map((zone, index) => ({
       zone,
       services: joinLabels(["svc"], zone) ?? zone,
@@ -58,7 +61,7 @@ export class TouchedNames {
 
   add(change: StoreChange): void {
     const outdated = this.#outdated;
-    // As long as lists come in, everything changes: 150,000 names would be made for a cache that is still empty.
+    // While lists arrive, everything changes: a list of all names would be built for a cache that is still empty.
     if (change.everything || !this.#store.isSynced) {
       outdated.addAll();
       outdated.schedule();
@@ -87,7 +90,7 @@ export class TouchedNames {
       // All other keys end in a dot, or are numbers.
       const key = prefix === "" ? service : prefix + service;
       if (outdated.has(key)) continue;
-      // What is longer than a name can be was never asked for.
+      // A longer name than DNS allows cannot have been queried.
       const name = joinDotted(service, services);
       if (name !== undefined) outdated.add(name, key);
     }
@@ -95,7 +98,7 @@ export class TouchedNames {
 
   #addReverse(address: AddressKey): void {
     const outdated = this.#outdated;
-    // Names of IPv4 are known by a number, so that their text need not be made.
+    // IPv4 names are identified by a number, so that no text is made.
     const isIpv4 = typeof address === "number";
     if (isIpv4 && outdated.has(address)) return;
     const name = reverseName(address);

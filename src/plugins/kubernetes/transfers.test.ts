@@ -1,4 +1,4 @@
-/** A copy of a cluster's zone, record by record, beside what queries answer. */
+/** Compares a transferred zone of a cluster, record by record, with the answers to queries. */
 import assert from "node:assert/strict";
 import { after, before, describe, it } from "node:test";
 import { fileURLToPath } from "node:url";
@@ -88,7 +88,7 @@ describe("a copy of the cluster's zone", () => {
     assert.deepEqual(names, [...names].sort());
   });
 
-  it("has nothing that a query would not get, and all of each set of records", async () => {
+  it("has only records that queries get, and complete RRsets", async () => {
     const sets = new Map<string, { name: string; type: string; texts: string[] }>();
     for (const record of copyOf(plugin)) {
       const [name, type] = [record.name.toString(), recordTypeName(record.type)];
@@ -103,7 +103,7 @@ describe("a copy of the cluster's zone", () => {
     }
   });
 
-  it("has all that the specification has a name for", () => {
+  it("has every name of the specification", () => {
     const texts = new Set(copyOf(plugin).map(recordText));
     let checked = 0;
     for (const { options, zones, cases } of RULE_GROUPS) {
@@ -124,7 +124,7 @@ describe("a copy of the cluster's zone", () => {
     assert.ok(checked >= 25, `${checked} records only`);
   });
 
-  it("stands between two SOA records, those that a query gets", async () => {
+  it("begins and ends with the SOA record that a query gets", async () => {
     const transfer = sourceOf(plugin).transfer(ZONE) ?? assert.fail("not transferred");
     const all = Array.from(transferRecords(transfer), recordText);
     const { answer } = await plugin.ask({ name: "cluster.local.", type: "SOA" });
@@ -134,7 +134,7 @@ describe("a copy of the cluster's zone", () => {
   });
 });
 
-it("what is not shown is not copied", async () => {
+it("hidden names are not transferred", async () => {
   const plugin = make("namespaces default", "ignore empty_service");
   await plugin.start();
   const names = copyOf(plugin).map(({ name }) => name.toString());
@@ -145,7 +145,7 @@ it("what is not shown is not copied", async () => {
   await plugin.stop();
 });
 
-it("a zone that is not completely known is not copied", () => {
+it("a zone that is not completely listed is not transferred", () => {
   const plugin = make();
   assert.throws(() => sourceOf(plugin).transfer(ZONE), ZoneNotLoadedError);
 });

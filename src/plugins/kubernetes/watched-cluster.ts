@@ -1,9 +1,8 @@
 /**
- * A cluster that is watched: its stores, and the source that fills them. It belongs to no configuration. A reload that wants the same of the
- * same cluster takes it over as it runs: nothing is listed again, there is never a second copy, and a reload that is rolled back has
- * changed nothing.
- *
- * What lives here outlives the configuration that made it, so it must hold on to nothing of that: see {@link lastingSite}.
+ * A watched cluster: its stores, and the source that fills them. It belongs to no configuration. A reload with the
+ * same options takes over the running cluster: nothing is listed again, there is never a second copy, and a reload
+ * that is rolled back has changed nothing. Objects of this class outlive the configuration that made them, so they
+ * must not refer to it: see {@link lastingSite}.
  */
 import type { ApiSource } from "../../kubernetes/api/api-source.ts";
 import type { Kind } from "../../kubernetes/objects/objects.ts";
@@ -19,34 +18,31 @@ import { MemoryNotice } from "./memory-notice.ts";
 
 export interface ClusterStores {
   readonly store: ClusterStore;
-  /** What is imported from other clusters. */
+  /** Services imported from other clusters. */
   readonly imports?: ClusterStore | undefined;
 }
 
-/** What a source may use of the server: everything that does not end with a configuration. */
+/** The parts of the server that a source may use: everything that does not end with a configuration. */
 export type LastingSite = Pick<Site, "clock" | "random" | "log" | "metrics" | "machine" | "version">;
 
-/** A site without its block: whoever keeps a `Site` keeps all plugins of the configuration that it was made for. */
+/** A site without its block: a reference to a `Site` retains all plugins of its configuration. */
 export function lastingSite({ clock, random, log, metrics, machine, version }: Site): LastingSite {
   return { clock, random, log, metrics, machine, version };
 }
 
 /** Fills the stores of a cluster. */
 export interface ClusterSource {
-  /** From where, and by which means. A source of the same origin need not be replaced. */
+  /** Identifies where the data comes from, and how. A source of the same origin need not be replaced. */
   readonly origin: string;
-  /** The API, if that is what it is. */
+  /** The API, if the source is one. */
   readonly live?: ApiSource | undefined;
-  /** When the snapshot was written that answers began with; undefined where there was none. */
+  /** When the snapshot was written that the first answers came from; undefined without a snapshot. */
   readonly loadedFrom?: string | undefined;
-  /**
-   * @param isFresh whether the stores hold nothing yet
-   * @throws SetupError where it cannot begin
-   */
+  /** @param isFresh whether the stores are still empty @throws SetupError if the source cannot start */
   start(isFresh: boolean): Promise<void>;
-  /** A reload wants to keep it. @throws SetupError where it could not begin now */
+  /** Called when a reload wants to keep the source. @throws SetupError if it could not start now */
   verify?(): Promise<void>;
-  /** By which zone the metrics tell this cluster from others. */
+  /** Sets the zone that identifies this cluster in metrics. */
   showAs?(zone: string): void;
   stop(): Promise<void>;
 }
@@ -54,14 +50,14 @@ export interface ClusterSource {
 export interface WatchedClusterOptions {
   readonly site: LastingSite;
   readonly kinds: readonly Kind[];
-  /** Whether a second store is needed, for what is imported from other clusters. */
+  /** Whether a second store is needed for imports from other clusters. */
   readonly imports: boolean;
-  /** Whether the stores follow those of another data plane. */
+  /** Whether the stores are replicas of those of another data plane. */
   readonly isReplica: boolean;
   readonly reduce: Omit<ReduceOptions, "shared">;
 }
 
-/** Imports are few, so that their endpoints are kept whatever becomes of the cluster's own. */
+/** Imports are few, so their endpoints are stored whatever the options say about the cluster's own. */
 const IMPORT_KINDS: readonly Kind[] = ["namespaces", "services", "endpoints"];
 
 export class WatchedCluster implements ClusterStores {
@@ -71,19 +67,22 @@ export class WatchedCluster implements ClusterStores {
     | { readonly cluster: StoreReplica; readonly imports: StoreReplica | undefined }
     | undefined;
   readonly reduce: ReduceOptions;
-  /** The cluster, and all that decides what is kept of its objects. Of use to whoever wants the same; undefined until that is known. */
+  /**
+   * Identifies the cluster and everything that decides what is stored of its objects. A configuration with the same
+   * content can take it over; undefined until it is known.
+   */
   content: string | undefined;
   #source: ClusterSource | undefined;
-  /** What the configuration to come fills the stores from, beside the source of the one in force. */
+  /** The source of the next configuration, which fills the stores beside the source of the one in force. */
   #candidate: ClusterSource | undefined;
   #holders = 0;
   readonly #memory: GaugeFamily;
   readonly #metrics: MetricsRegistry;
   readonly #notice: MemoryNotice | undefined;
   #endCollecting: (() => void) | undefined;
-  /** By which metrics tell it from other clusters. */
+  /** The zone that identifies the cluster in metrics. */
   #zone: string | undefined;
-  /** Sources begin and end one after the other. */
+  /** Sources start and stop one after the other. */
   #turn: Promise<void> = Promise.resolve();
 
   constructor({
@@ -98,7 +97,7 @@ export class WatchedCluster implements ClusterStores {
       new ClusterStore({ clock, kinds: of, replica: isReplica, identity: random.unpredictable() });
     this.#memory = metrics.gauge({
       name: "portolan_memory_cluster_bytes",
-      help: "Memory that Services, endpoints and pods of the cluster have taken.",
+      help: "Memory used by Services, endpoints and pods of the cluster, in bytes.",
       acrossThreads: "sum",
       labels: ["zone"],
     });
@@ -107,11 +106,11 @@ export class WatchedCluster implements ClusterStores {
     this.imports = imports ? make(IMPORT_KINDS) : undefined;
     const { memoryLimit: limit } = machine;
     const stores = this.imports === undefined ? [this.store] : [this.store, this.imports];
-    // One thread speaks for all.
+    // One thread reports for all.
     if (limit !== undefined && !isReplica)
       this.#notice = new MemoryNotice({ limit, own: () => residentMemory().own, stores, clock, log });
     if (this.imports !== undefined) mirrorNamespaces(this.store, this.imports);
-    // Memory of the other thread's that has moved since is held until it is collected here, too.
+    // Memory of the leader's that has moved since is retained until it is collected here, too.
     if (isReplica) void this.whenSynced().then(async () => (await loadMemoryRelease()).allInTurns());
     this.replicas = isReplica
       ? {
@@ -121,7 +120,7 @@ export class WatchedCluster implements ClusterStores {
       : undefined;
   }
 
-  /** What fills the stores; undefined in a data plane that follows another, and before the start. */
+  /** The source of the stores; undefined in a data plane that follows another one, and before the start. */
   get source(): ClusterSource | undefined {
     return this.#source;
   }
@@ -135,14 +134,16 @@ export class WatchedCluster implements ClusterStores {
     await Promise.all([this.store.whenSynced(), this.imports?.whenSynced()]);
   }
 
-  /** A configuration shows this cluster, and is told of memory that runs short, until it calls {@link release}. */
+  /**
+   * Registers a configuration that serves this cluster and gets its memory warnings, until it calls {@link release}.
+   */
   hold(): void {
     this.#holders++;
     this.#endCollecting ??= this.#metrics.onCollect(() => this.#exposeMemory());
     this.#notice?.start();
   }
 
-  /** A configuration came into force that calls it by this zone. */
+  /** Called when a configuration that identifies the cluster by this zone comes into force. */
   showAs(zone: string): void {
     if (this.#zone !== undefined && this.#zone !== zone) this.#memory.remove(this.#zone);
     this.#zone = zone;
@@ -150,8 +151,8 @@ export class WatchedCluster implements ClusterStores {
   }
 
   /**
-   * The last to let go ends the source.
-   * @param source the one that this configuration has begun, if any: it ends now if it never came into force
+   * Unregisters a configuration; the last one stops the source. @param source the source that this configuration
+   * started, if any: it stops now if the configuration never came into force
    */
   async release(source: ClusterSource | undefined): Promise<void> {
     this.#holders--;
@@ -171,9 +172,8 @@ export class WatchedCluster implements ClusterStores {
   }
 
   /**
-   * Has a source fill the stores. Where there is one already, both do until {@link settle}: they say the same, and should the reload be
-   * rolled back, nothing has to begin anew.
-   * @throws SetupError where it cannot begin
+   * Starts a source. If there is one already, both fill the stores until {@link settle}: their data is the same, and
+   * if the reload is rolled back nothing has to start again. @throws SetupError if the source cannot start
    */
   async fillFrom(source: ClusterSource): Promise<void> {
     await this.#inTurn(async () => {
@@ -184,7 +184,7 @@ export class WatchedCluster implements ClusterStores {
     });
   }
 
-  /** The configuration that began the last source is in force: it is the only one from now on. */
+  /** Keeps only the source that was started last, whose configuration is in force. */
   async settle(): Promise<void> {
     await this.#inTurn(async () => {
       if (this.#candidate === undefined) return;
@@ -207,10 +207,10 @@ export class WatchedCluster implements ClusterStores {
   }
 }
 
-/** Offered to the configuration that comes next. */
+/** Offered to the next configuration. */
 export const WATCHED_CLUSTER: ServiceKey<WatchedCluster> = new ServiceKey("watched cluster");
 
-/** A namespace is the same in all clusters of a set, so those of this one count. */
+/** A namespace is the same in all clusters of a set, so the namespaces of this cluster count. */
 function mirrorNamespaces(from: ClusterStore, to: ClusterStore): void {
   from.observe({
     put: (kind, object) => {

@@ -87,7 +87,7 @@ test("labels * and any stand for every label", async (t) => {
   assert.equal(answer[0], "web.*.svc.cluster.local. 5 IN A 10.0.0.1");
 });
 
-test("without the option they are labels as any others", async (t) => {
+test("without the option they are ordinary labels", async (t) => {
   const plugin = PluginTest.of(
     kubernetes,
     `kubernetes cluster.local {\n manifests ${makeTree(t, CLUSTER)}\n}`,

@@ -1,4 +1,4 @@
-/** `loadbalance`: another order of the addresses in each answer. */
+/** `loadbalance`: changes the order of addresses in answers. */
 import {
   choice,
   definePlugin,

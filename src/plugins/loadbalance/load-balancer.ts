@@ -15,9 +15,9 @@ import { WeightFile } from "./weight-file.ts";
 import { Weighted } from "./weighted.ts";
 
 export interface LoadBalancerConfig {
-  /** Chances of addresses; without it they are equal. */
+  /** The file with weights; without it all addresses are equally likely. */
   readonly weightFile: string | undefined;
-  /** Milliseconds between two looks at the weight file, 0 for never. */
+  /** Milliseconds between two checks of the weight file, 0 for never. */
   readonly reload: number;
   /** Most preferred first. */
   readonly preferred: readonly Network[];
@@ -37,7 +37,7 @@ export class LoadBalancer implements PluginInstance {
       this.#weights = new WeightFile(site.resolvePath(config.weightFile), config.reload, site);
       this.#policy = new Weighted(this.#weights, site.random);
     }
-    // Whether a round-robin answer is written or repeated, its addresses change places. Weights need each answer.
+    // A round-robin answer is shuffled each time it is written. Weights need each answer to pass through the plugin.
     const repeatable = config.weightFile === undefined;
     this.handle = afterwards(this.#balance, this.#balance, { repeatable });
   }
@@ -58,7 +58,7 @@ export class LoadBalancer implements PluginInstance {
   readonly #balance = (outcome: Outcome, query: Query): Outcome => {
     if (outcome.kind !== "reply" || outcome.rcode !== Rcode.NOERROR) return outcome;
     if (query.type === RecordType.AXFR || query.type === RecordType.IXFR) return outcome;
-    query.trace?.note("addresses change places");
+    query.trace?.note("shuffled the addresses");
     if (this.#preferred.length > 0 && addressCount(outcome.sections) > 1)
       this.#balanceWithPreference(outcome);
     else this.#policy.balance(outcome);

@@ -16,7 +16,7 @@ import {
 } from "../../plugin/testing.ts";
 import loadbalance from "./index.ts";
 
-/** Gives the fractions one after the other, and 0 when they are used up. */
+/** Returns the fractions one after the other, and then 0. */
 function fractions(...values: number[]): Random {
   return { fraction: () => values.shift() ?? 0, unpredictable: () => 1 };
 }
@@ -25,7 +25,7 @@ function withRandom(random: Random): PluginTestOptions {
   return { site: { random } };
 }
 
-/** Replies as a cache gives them: octets, nothing decoded. */
+/** Replies as from a cache: encoded, with nothing decoded. */
 function answeringEncoded(answer: readonly string[], additional: readonly string[] = []): Next {
   return (query) => {
     const sections = { answer: records(...answer), authority: [], additional: records(...additional) };
@@ -65,7 +65,7 @@ describe("round robin over octets", () => {
     assert.ok(reply.isEncoded);
   });
 
-  test("never asks for a shuffle that is none", async () => {
+  test("never requests a shuffle with seed 0", async () => {
     for (const fraction of [0, 0.999_999_999]) {
       const plugin = PluginTest.of(loadbalance, "loadbalance", withRandom(fractions(fraction)));
       const { reply } = await asked(plugin, answeringEncoded(ADDRESSES));
@@ -98,7 +98,7 @@ describe("round robin over records", () => {
     assert.deepEqual(answer.additional, ["c. 5 IN A 192.0.2.2", "b. 5 IN A 192.0.2.1"]);
   });
 
-  test("gives every order the same chance", async () => {
+  test("makes every order equally likely", async () => {
     const plugin = PluginTest.of(
       loadbalance,
       "loadbalance",
@@ -111,11 +111,11 @@ describe("round robin over records", () => {
       seen.set(order, (seen.get(order) ?? 0) + 1);
     }
     assert.equal(seen.size, 6);
-    // Each is expected 200 times; a fair shuffle strays from that by 80 less than once in a billion runs.
+    // Each is expected 200 times; a fair shuffle deviates by 80 less than once in a billion runs.
     for (const count of seen.values()) assert.ok(count > 120 && count < 280);
   });
 
-  test("leaves the records of others as they are", async () => {
+  test("does not change the records of others", async () => {
     const plugin = PluginTest.of(loadbalance, "loadbalance", withRandom(fractions(0)));
     const shared = Object.freeze(records("a. 5 IN MX 1 b.", "a. 5 IN MX 1 c."));
     const answer = await asked(plugin, answering({ answer: shared }));
@@ -136,7 +136,7 @@ describe("leaves alone", () => {
     });
   }
 
-  test("failures, and answers that come later are waited for", async () => {
+  test("failures pass, and late answers are waited for", async () => {
     const plugin = PluginTest.of(loadbalance, "loadbalance");
     const failed = plugin.outcome({ name: "a." });
     assert.ok(!(failed instanceof Promise) && failed.kind === "failed");
@@ -177,7 +177,7 @@ describe("prefer", () => {
     assert.deepEqual(answer.additional, ["b. 5 IN A 10.9.9.9", "b. 5 IN A 192.0.2.9"]);
   });
 
-  test("adds up over its lines, and the first network that has the address counts", async () => {
+  test("adds up over its lines, and the first network that contains the address counts", async () => {
     const text = "loadbalance {\n prefer 192.0.2.2/32\n prefer 192.0.2.0/24\n}";
     const plugin = PluginTest.of(loadbalance, text, withRandom(fractions(0.99, 0.99)));
     assert.deepEqual((await asked(plugin, answeringEncoded(ADDRESSES))).answer, [
@@ -200,7 +200,7 @@ describe("prefer", () => {
     ]);
   });
 
-  test("stays out of the way of one address", async () => {
+  test("does not change a single address", async () => {
     const plugin = PluginTest.of(loadbalance, "loadbalance {\n prefer 192.0.2.0/24\n}");
     assert.ok((await asked(plugin, answeringEncoded(["a. 5 IN A 192.0.2.1"]))).reply.isEncoded);
   });
@@ -258,7 +258,7 @@ describe("weighted", () => {
     await plugin.stop();
   });
 
-  test("leaves other types alone", async () => {
+  test("does not change other types", async () => {
     const plugin = await weighted(weights, fractions(0.999));
     const answer = await asked(plugin, answeringEncoded(ADDRESSES), "ANY");
     assert.deepEqual(answer.answer, ADDRESSES);
@@ -299,13 +299,13 @@ describe("weighted", () => {
     await until(() => plugin.clock.pendingTimers === 0);
   });
 
-  test("needs the file at once when it is not to be read again", async () => {
+  test("needs the file at the start if reload is off", async () => {
     const path = join(folder, "missing");
     const plugin = PluginTest.of(loadbalance, `loadbalance weighted ${path} {\n reload 0\n}`);
     await assert.rejects(plugin.start(), {
       name: "SetupError",
       message:
-        /^weight file .*missing cannot be read: no such file or directory; create it, or let reload be more than 0$/,
+        /^weight file .*missing cannot be read: no such file or directory; create it, or set reload above 0$/,
     });
     assert.equal(plugin.clock.pendingTimers, 0);
   });

@@ -1,11 +1,11 @@
 import { type EncodedSections, RecordType, type ResourceRecord } from "../../dns/index.ts";
 import type { Reply } from "../../plugin/index.ts";
 
-/** A way to put addresses in order. */
+/** A way to order addresses. */
 export interface BalancePolicy {
-  /** Leaves records undecoded where it can. */
+  /** Leaves records undecoded where possible. */
   balance(reply: Reply): void;
-  /** The same, on records and at once, for who goes on to work on them. */
+  /** The same on decoded records, immediately, for a caller that continues to change them. */
   balanceRecords(reply: Reply): void;
 }
 
@@ -13,14 +13,14 @@ export function isAddressType(type: number): boolean {
   return type === RecordType.A || type === RecordType.AAAA;
 }
 
-/** How many address records there are, in all sections. */
+/** Number of address records in all sections. */
 export function addressCount(sections: EncodedSections): number {
   let count = 0;
   for (let index = 0; index < sections.count; index++) if (isAddressType(sections.typeAt(index))) count++;
   return count;
 }
 
-/** Records of one section by what the policies make of them, each list in the order of the section. */
+/** Records of one section grouped for the policies, each list in the order of the section. */
 export interface SortedRecords {
   readonly aliases: readonly ResourceRecord[];
   readonly addresses: readonly ResourceRecord[];

@@ -21,8 +21,8 @@ export function networkValue(): Value<Network> {
 }
 
 /**
- * Aliases, then addresses network by network, then the other addresses, mail exchangers, and the rest. A section with one address or none
- * stays as it is.
+ * Orders a section: aliases, then addresses by network, then other addresses, mail exchangers, and the rest. A
+ * section with at most one address stays unchanged.
  */
 export function preferNetworks(
   section: readonly ResourceRecord[],
@@ -30,7 +30,7 @@ export function preferNetworks(
 ): readonly ResourceRecord[] {
   const { aliases, addresses, mail, others } = sortRecords(section);
   if (addresses.length < 2) return section;
-  // The last group takes the addresses of no network.
+  // The last group holds the addresses outside all networks.
   const groups = Array.from({ length: networks.length + 1 }, (): ResourceRecord[] => []);
   for (const record of addresses)
     groups.at(networks.findIndex((network) => contains(network, record)))?.push(record);

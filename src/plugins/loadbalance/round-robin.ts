@@ -2,7 +2,7 @@ import { type EncodedSections, RecordType, type ResourceRecord } from "../../dns
 import type { Random, Reply } from "../../plugin/index.ts";
 import { type BalancePolicy, isAddressType, sortRecords } from "./policy.ts";
 
-/** Shuffles addresses and mail exchangers, which follow aliases and everything else. */
+/** Shuffles addresses and mail exchangers, and puts them after aliases and all other records. */
 export class RoundRobin implements BalancePolicy {
   readonly #random: Random;
 
@@ -12,10 +12,10 @@ export class RoundRobin implements BalancePolicy {
 
   balance(reply: Reply): void {
     const { sections: encoded } = reply;
-    // Most answers are one record, and looking at it would be a wait for memory.
+    // Most answers have one record, and reading it would be a cache miss.
     if (encoded.count < 2) return;
     const addresses = addressesToShuffle(encoded);
-    // Who writes the reply lets addresses of one owner change places: nothing is decoded.
+    // The writer of the reply shuffles addresses of one owner, so that no record is decoded.
     if (addresses > 1) reply.shuffle = 1 + Math.floor(this.#random.fraction() * LARGEST_SEED);
     else if (addresses === NEEDS_RECORDS) this.balanceRecords(reply);
   }
@@ -34,7 +34,7 @@ export class RoundRobin implements BalancePolicy {
     return [...aliases, ...others, ...this.#shuffled(addresses), ...this.#shuffled(mail)];
   }
 
-  /** Every order is equally likely (Fisher and Yates). */
+  /** A Fisher-Yates shuffle: every order is equally likely. */
   #shuffled(records: readonly ResourceRecord[]): ResourceRecord[] {
     const shuffled = [...records];
     for (let last = shuffled.length - 1; last > 0; last--) {
@@ -48,14 +48,14 @@ export class RoundRobin implements BalancePolicy {
   }
 }
 
-/** Small enough for a number that the engine keeps without an object of its own. */
+/** Small enough for a number that needs no heap object. */
 const LARGEST_SEED = 0x3fff_fffe;
 
 const NEEDS_RECORDS = -1;
 
 /**
- * How many addresses may change places within the octets; -1 when the records have to be put in order first, or mail exchangers
- * shuffled. Signatures may stand where they like: they belong to the set in front of them.
+ * How many addresses may be shuffled within the encoded reply; -1 if the records have to be sorted first, or there
+ * are mail exchangers. Signatures may be anywhere: they belong to the set before them.
  */
 function addressesToShuffle(sections: EncodedSections): number {
   const { answerCount, count } = sections;

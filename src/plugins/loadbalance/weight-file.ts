@@ -4,12 +4,12 @@ import { FileWatch } from "../../lib/files/file-watch.ts";
 import { formatIpAddress, parseIpAddress } from "../../lib/net/ip-address.ts";
 import { SetupError, type Site } from "../../plugin/index.ts";
 
-/** Of addresses that the file does not name. */
+/** For addresses that the file does not name. */
 export const DEFAULT_WEIGHT = 1;
 
 const MAX_WEIGHT = 255;
 
-/** A shorter interval would do nothing but read. Milliseconds. */
+/** A shorter interval would keep the server busy reading. Milliseconds. */
 const SHORTEST_RELOAD = 100;
 
 /** Weights from a file, read again when it changes. */
@@ -28,8 +28,8 @@ export class WeightFile {
   }
 
   /**
-   * A file that is missing may come later.
-   * @throws SetupError when the file is faulty, or missing for good
+   * Loads the file; a missing one may be created later. @throws SetupError if the file is faulty, or missing without
+   * reloads
    */
   async start(): Promise<void> {
     let problem: unknown;
@@ -49,7 +49,7 @@ export class WeightFile {
     if (content === undefined) {
       if (this.#reload > 0) return;
       throw new SetupError(
-        `weight file ${this.#path} cannot be read: ${fileFault(problem)}; create it, or let reload be more than 0`,
+        `weight file ${this.#path} cannot be read: ${fileFault(problem)}; create it, or set reload above 0`,
       );
     }
     try {
@@ -80,11 +80,11 @@ export class WeightFile {
   }
 }
 
-/** A weight file that says nothing sensible in one of its lines. */
+/** A weight file with an invalid line. */
 export class WeightFileError extends Error {
   override readonly name = "WeightFileError";
   readonly file: string;
-  /** From 1. */
+  /** Line number, from 1. */
   readonly line: number;
 
   constructor(problem: string, file: string, line: number, hint = "") {
@@ -99,8 +99,8 @@ export class WeightTable {
   readonly #byOwner = new Map<string, Map<string, number>>();
 
   /**
-   * Lines with one word name an owner, those with two an address of it and its weight; `#` begins a comment.
-   * @throws WeightFileError
+   * Parses the file. A line with one word names an owner, one with two words an address of it and its weight; `#`
+   * begins a comment. @throws WeightFileError
    */
   static parse(text: string, file: string): WeightTable {
     const table = new WeightTable();
@@ -130,7 +130,7 @@ export class WeightTable {
     return table;
   }
 
-  /** Weights by address in canonical text; case of the owner does not count. */
+  /** Weights by address in canonical text; the case of the owner does not matter. */
   of(owner: Name): ReadonlyMap<string, number> | undefined {
     return this.#byOwner.get(keyOf(owner));
   }

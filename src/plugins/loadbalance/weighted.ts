@@ -3,7 +3,7 @@ import type { Random, Reply } from "../../plugin/index.ts";
 import { addressCount, type BalancePolicy, isAddressType } from "./policy.ts";
 import { DEFAULT_WEIGHT, type WeightFile } from "./weight-file.ts";
 
-/** Puts one address in front, drawn by weight; the others keep their order. */
+/** Puts one address first, drawn by weight; the others keep their order. */
 export class Weighted implements BalancePolicy {
   readonly #weights: WeightFile;
   readonly #random: Random;
@@ -38,7 +38,7 @@ export class Weighted implements BalancePolicy {
     return reordered;
   }
 
-  /** Index of an address, each with the chance of its share in the sum of all weights; -1 when there is none. */
+  /** Index of a random address, drawn in proportion to the weights; -1 without addresses. */
   #draw(section: readonly ResourceRecord[]): number {
     let sum = 0;
     for (const record of section) sum += this.#weightOf(record);
@@ -54,7 +54,7 @@ export class Weighted implements BalancePolicy {
     return last;
   }
 
-  /** 0 for what is no address. */
+  /** 0 for other records than addresses. */
   #weightOf(record: ResourceRecord): number {
     if (!A.is(record) && !AAAA.is(record)) return 0;
     return this.#weights.weights.of(record.name)?.get(record.data.address) ?? DEFAULT_WEIGHT;

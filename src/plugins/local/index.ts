@@ -1,4 +1,4 @@
-/** `local`: names of this host alone. */
+/** `local`: answers for names of this host. */
 import { choice, definePlugin, directive, single } from "../../plugin/index.ts";
 import { LocalNames } from "./local-names.ts";
 

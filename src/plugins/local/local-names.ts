@@ -1,6 +1,6 @@
 /**
- * The zones that every server answers itself (RFC 6303 section 4, RFC 6761 section 6.3), and queries for `localhost` that
- * a search path made longer.
+ * The zones that every server answers itself (RFC 6303 section 4, RFC 6761 section 6.3), and queries for `localhost`
+ * with a search domain.
  */
 import {
   A,
@@ -34,8 +34,8 @@ export class LocalNames {
   readonly #requests: CounterSlot;
 
   /**
-   * @param answersPrefix also for names that only begin with `localhost.`
-   * @param requests counts queries for names longer than `localhost.`
+   * @param answersPrefix whether to answer names that only begin with `localhost.` @param requests counts queries for
+   * names longer than `localhost.`
    */
   constructor(answersPrefix: boolean, requests: CounterSlot) {
     this.#answersPrefix = answersPrefix;
@@ -46,7 +46,7 @@ export class LocalNames {
     if (query.class !== RecordClass.IN) return next(query);
     const { name } = query;
     if (name.isBelow(LOCALHOST) || (this.#answersPrefix && hasLocalhostPrefix(name))) {
-      query.trace?.note("localhost, with a search domain behind it or a label in front: always this machine");
+      query.trace?.note("localhost with a search domain or a further label: always this machine");
       if (query.trace?.leavesNoMark !== true) this.#requests.increment();
       return answerHost(query);
     }
@@ -57,7 +57,7 @@ export class LocalNames {
   };
 }
 
-/** The loopback addresses; no other type exists. */
+/** The loopback addresses; other types have no records. */
 function answerHost(query: Query): Reply {
   const { name, type } = query;
   if (type === RecordType.A) return answer(query, A.create(name, TTL, { address: "127.0.0.1" }));
@@ -74,7 +74,7 @@ function answerApex(query: Query, otherwise: (query: Query) => Reply): Reply {
 
 function answerReverse(query: Query, zone: Name): Reply {
   const { name, type } = query;
-  // The owner keeps the spelling of the client.
+  // The owner has the spelling in the query.
   const apex = name.suffix(name.labelCount - zone.labelCount);
   if (apex === name) return answerApex(query, () => noData(query, apex));
   if (!name.equals(LOOPBACK_POINTER))
@@ -104,7 +104,7 @@ function startOfAuthority(apex: Name): ResourceRecord {
   });
 }
 
-/** True for `localhost.` with anything behind it. */
+/** Whether a name begins with `localhost.`. */
 function hasLocalhostPrefix({ folded }: Name): boolean {
   if (folded.length <= LOCALHOST.folded.length) return false;
   for (let at = 0; at < LOCALHOST_LABEL.length; at++) if (folded[at] !== LOCALHOST_LABEL[at]) return false;

@@ -80,7 +80,7 @@ test("passes other classes on", async () => {
   assert.deepEqual(answer.answer, ["elsewhere. 1 IN A 192.0.2.1"]);
 });
 
-test("localhost_prefix off leaves what lies below localhost", async () => {
+test("localhost_prefix off passes names below localhost", async () => {
   const running = PluginTest.of(local, "local {\n localhost_prefix off\n}");
   assert.deepEqual((await running.ask({ name: "app.localhost." })).answer, ADDRESS("app.localhost.").answer);
   assert.deepEqual((await running.ask({ name: "localhost." })).answer, ADDRESS("localhost.").answer);

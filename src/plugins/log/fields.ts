@@ -1,12 +1,11 @@
-/** What stands beside the line of a query where the log is JSON (`-log-format json`): the fields of CoreDNS, in its order. */
+/** The fields of a query beside its line in a JSON log (`-log-format json`): the fields of CoreDNS, in its order. */
 import { className, rcodeName, recordTypeName } from "../../dns/index.ts";
 import type { LogFields } from "../../lib/logging/log.ts";
 import type { Query, Reply } from "../../plugin/index.ts";
 
 /**
- * @param reply undefined when nothing is sent
- * @param elapsed milliseconds from the arrival of the query
- * @param size octets that were sent; those of the reply unless given
+ * @param reply undefined if nothing was sent @param elapsed milliseconds from the arrival of the query @param size
+ * bytes sent; by default those of the reply
  */
 export function fieldsOf(query: Query, reply: Reply | undefined, elapsed: number, size?: number): LogFields {
   return {

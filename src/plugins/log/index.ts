@@ -1,4 +1,4 @@
-/** `log`: a line for each query. */
+/** `log`: logs each query on a line. */
 import {
   choice,
   definePlugin,

@@ -1,4 +1,4 @@
-/** A query as an object in JSON, on one line. Its fields are a promise: they stay, and others may come. */
+/** A query as a JSON object on one line. The fields are stable: new ones may be added, but none removed. */
 import { className, rcodeName, recordTypeName } from "../../dns/index.ts";
 import { toJsonLine } from "../../lib/logging/log-format.ts";
 import { flagNames, flagsToSend } from "../../plugin/facts/line-format.ts";
@@ -7,7 +7,7 @@ import type { Clock, Query, Reply } from "../../plugin/index.ts";
 export interface AnsweredBy {
   /** The plugin that answered, or failed. */
   readonly plugin: string | undefined;
-  /** Octets that were sent; those of the reply unless given. */
+  /** Bytes sent; by default those of the reply. */
   readonly size?: number | undefined;
 }
 
@@ -18,10 +18,7 @@ export class JsonFormat {
     this.#clock = clock;
   }
 
-  /**
-   * @param reply undefined when nothing is sent
-   * @param elapsed milliseconds from the arrival of the query
-   */
+  /** @param reply undefined if nothing was sent @param elapsed milliseconds from the arrival of the query */
   line(query: Query, reply: Reply | undefined, elapsed: number, { plugin, size }: AnsweredBy): string {
     const labels = query.metadata === undefined ? undefined : labelsOf(query, query.metadata.keys());
     const fields = {

@@ -13,7 +13,7 @@ const SUCCESS = answering({ answer: A_RECORD });
 const NODATA = answering({ authority: SOA });
 const NXDOMAIN = answering({ rcode: Rcode.NXDOMAIN, authority: SOA });
 
-/** The lines that a query gives. */
+/** The lines logged for a query. */
 async function linesOf(text: string, next: Next, name = "www.example.org."): Promise<string[]> {
   const running = PluginTest.of(log, text);
   await running.outcome({ name, next });
@@ -70,7 +70,7 @@ for (const [text, name, logged] of [
   });
 }
 
-test("the first rule whose scope holds the name decides alone", async () => {
+test("only the first rule whose scope contains the name applies", async () => {
   const text = 'log a.example.org "first" {\n class error\n}\nlog example.org "second {type}"\nlog . "third"';
   const format = text.replace('"first"', '"first {type}"').replace('"third"', '"third {type}"');
   assert.deepEqual(await linesOf(format, SUCCESS, "x.a.example.org."), []);
@@ -101,7 +101,7 @@ for (const [title, next, expected] of ANSWERS) {
   });
 }
 
-test("a failure is logged as the reply that the server makes of it, and passed on as it is", async () => {
+test("a failure is logged as the reply that the server makes of it, and passed on unchanged", async () => {
   const running = PluginTest.of(log, 'log . "{rcode} {>rflags} {rsize}"');
   const error = new Error("no upstream");
   const outcome = await running.outcome({
@@ -113,7 +113,7 @@ test("a failure is logged as the reply that the server makes of it, and passed o
   assert.equal(outcome.kind === "failed" && outcome.error, error);
 });
 
-test("{json} writes an object with all fields and nothing in front", async () => {
+test("{json} writes an object with all fields and without a prefix", async () => {
   const clock = new FakeClock({ now: 500, wallTime: Date.UTC(2026, 0, 31, 12) });
   const running = PluginTest.of(log, "log . {json}", { clock });
   await running.outcome({
@@ -161,7 +161,7 @@ test("{json} writes an object with all fields and nothing in front", async () =>
   );
 });
 
-test("whatever is in names and labels, {json} is one line of JSON", async () => {
+test("{json} is one line of JSON for any names and labels", async () => {
   const running = PluginTest.of(log, "log . {json}");
   const query = running.query({ name: 'a\\010\\127\\255"{}.example.', type: "TXT" });
   const value = `${Array.from({ length: 0x100 }, (_, code) => String.fromCharCode(code)).join("")}\u2028`;
@@ -206,7 +206,7 @@ for (const [options, logged] of [
   });
 }
 
-test("an answer of many messages is logged when it has ended, with the octets of all of them", async () => {
+test("an answer of many messages is logged when it has ended, with their total size", async () => {
   const clock = new FakeClock();
   const running = PluginTest.of(log, 'log . "{type} {rcode} {>rflags} {rsize} {duration}"', { clock });
   const stream = new ReplyStream([].values());
@@ -260,7 +260,7 @@ for (const [text, warning, lines] of [
   ["log . exa..mple", /2:7: warning: 'exa\.\.mple' is not a name: it matches no query/, 1],
   [`log ${"a".repeat(64)}`, /is not a name: it matches no query/, 0],
 ] as const) {
-  test(`warns of ${text.slice(0, 30)}, and starts`, async () => {
+  test(`warns about ${text.slice(0, 30)}, and starts`, async () => {
     assert.match(PluginTest.of(log, text).warnings.join("\n"), warning);
     assert.equal((await linesOf(text, SUCCESS)).length, lines);
   });

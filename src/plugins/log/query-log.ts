@@ -20,14 +20,14 @@ import { JsonFormat } from "./json-format.ts";
 
 export interface LogRule {
   readonly scope: Name;
-  /** `{json}` alone for an object in JSON. */
+  /** `{json}` alone for a JSON object. */
   readonly format: string;
   readonly classes: readonly ResponseClass[];
-  /** Milliseconds; what takes longer is logged whatever its class. */
+  /** Milliseconds; slower queries are logged whatever their class. */
   readonly slower: number | undefined;
 }
 
-/** Logs queries once they are answered. The first rule whose scope holds the name decides alone. */
+/** Logs queries when they are answered. Only the first rule whose scope contains the name applies. */
 export class QueryLog {
   readonly #rules: readonly RuleInForce[];
 
@@ -67,7 +67,7 @@ class RuleInForce {
 
   readonly afterwards = (outcome: Outcome, query: Query): Outcome => {
     if (outcome.kind === "stream")
-      // How much it is, and how long it takes, is known when the last message has left.
+      // Size and duration are known when the last message has left.
       outcome.whenEnded(() =>
         this.#report(query, replyOf(outcome, query), outcome.plugin, outcome.sentOctets),
       );
@@ -78,7 +78,7 @@ class RuleInForce {
 
   #report(query: Query, reply: Reply | undefined, plugin: string | undefined, size?: number): void {
     const isWanted = this.#isWanted(query, reply);
-    // Without a bound on time nobody reads the clock for what is not logged.
+    // The clock is read only if the line is logged or there is a limit on time.
     if (!isWanted && this.#slower === Number.POSITIVE_INFINITY) return;
     const elapsed = this.#clock.now() - query.receivedAt;
     if (!isWanted && elapsed <= this.#slower) return;
@@ -92,7 +92,7 @@ class RuleInForce {
     else this.#log.info(this.#format.line(query, reply, elapsed, size));
   }
 
-  /** What kind of answer it is costs a look at the records: nobody asks where all are logged and no label is wanted. */
+  /** Classifying an answer reads its records, so it is skipped if all classes are logged and no label needs it. */
   #isWanted(query: Query, reply: Reply | undefined): boolean {
     if (query.metadata === undefined) {
       if (this.#logsAll) return true;
@@ -109,10 +109,10 @@ class RuleInForce {
 
 const CLASS_COUNT = 3;
 
-/** In place of a format. */
+/** Used in place of a format. */
 export const JSON_FORMAT = "{json}";
 
-/** The reply, or for a failure the one that the server is going to make of it. */
+/** The reply, or for a failure the reply that the server will make of it. */
 function replyOf(outcome: Outcome, query: Query): Reply | undefined {
   if (outcome.kind === "reply") return outcome;
   if (outcome.kind === "dropped") return undefined;

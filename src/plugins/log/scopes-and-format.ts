@@ -11,12 +11,12 @@ import {
 import { JSON_FORMAT } from "./query-log.ts";
 
 export interface ScopesAndFormat {
-  /** A query belongs to a line when its name is at or below one of these. */
+  /** A line applies to queries for names at or below one of these. */
   readonly scopes: readonly Name[];
   readonly format: string;
 }
 
-/** The words behind `log`: names, and a format if there is more than one word and the last contains a brace. */
+/** The arguments of `log`: names, and a format if there is more than one word and the last contains a brace. */
 export function scopesAndFormat(): Argument<ScopesAndFormat> {
   return {
     read(cursor) {

@@ -1,4 +1,4 @@
-/** `loop`: ends the process when its own queries come back to it. */
+/** `loop`: stops the process when its own queries return to it. */
 import { bareDirective, definePlugin } from "../../plugin/index.ts";
 import { LoopDetector } from "./loop-detector.ts";
 

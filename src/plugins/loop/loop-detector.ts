@@ -3,23 +3,23 @@ import { reachableHost } from "../../plugin/contract/site.ts";
 import { DROPPED, type Handler, type PluginInstance, type Site, type Timer } from "../../plugin/index.ts";
 import { LoopProbe } from "./loop-probe.ts";
 
-/** Milliseconds between two attempts, and until the last of them is over. */
+/** Milliseconds between two attempts, and after the last one. */
 const RETRY = 1_000;
 const PATIENCE = 30_000;
 
-/** The probe itself is seen once; a resolver that asks a second time is no loop yet. */
+/** The probe itself is seen once; a resolver that repeats it once is not a loop. */
 const HARMLESS_SIGHTINGS = 2;
 
-/** What the data plane that probes tells the others. */
+/** The message from the data plane that probes to the others. */
 interface Announcement {
   readonly name: string;
-  /** Where the server listens, as messages show it. */
+  /** The server's address in messages. */
   readonly address: string;
 }
 
 /**
- * Sends a query for a name that nobody else knows through this server. Seen again and again, it is going round in circles, and every query
- * would. Once there was an answer, or patience is over, the handler only passes queries on.
+ * Sends a query for a random name through this server. If the query returns repeatedly, there is a forwarding loop,
+ * which every query would enter. After an answer or a time-out the handler only passes queries on.
  */
 export class LoopDetector implements PluginInstance {
   readonly #site: Site;
@@ -28,7 +28,7 @@ export class LoopDetector implements PluginInstance {
   #name: Name | undefined;
   #sightings = 0;
   #attempts = 0;
-  /** Where this server listens, as messages show it. */
+  /** This server's address in messages. */
   #address = "";
   #probe: LoopProbe | undefined;
   #timer: Timer | undefined;
@@ -36,7 +36,7 @@ export class LoopDetector implements PluginInstance {
   constructor(site: Site) {
     this.#site = site;
     this.#zone = site.block.zones[0] ?? Name.root;
-    // One data plane probes. What goes round comes by any of them, so all of them look out (multisocket).
+    // One data plane probes. A looping query may arrive at any of them, so all of them count it (multisocket).
     site.feed.provide(() => (this.#active ? [this.#announcement()] : []));
     site.feed.receive((message) => this.#lookOut(message as Announcement | undefined));
   }
@@ -53,7 +53,7 @@ export class LoopDetector implements PluginInstance {
     }
     this.#name = name;
     this.#address = listener.label.slice(DNS_SCHEME.length);
-    // A socket that was asked for all IPv6 addresses takes no other.
+    // A socket for all IPv6 addresses accepts no other.
     const host = this.#address.startsWith("[::]") ? "::1" : reachableHost(target.host);
     this.#probe = new LoopProbe({
       host,
@@ -83,8 +83,8 @@ export class LoopDetector implements PluginInstance {
     this.#disable();
     this.#site.control.fatal(
       `plugin/loop: Loop (${client} -> ${this.#address}) detected for zone "${this.#zone}": ` +
-        "queries that this server forwards come back to it. Let forward name resolvers that do not ask this server, " +
-        "in place of a resolv.conf with a loopback address. " +
+        "queries that this server forwards come back to it. Use resolvers in forward that do not query this server, " +
+        "instead of a resolv.conf with a loopback address. " +
         `Query: "HINFO ${this.#name}"`,
     );
     return DROPPED;
@@ -96,7 +96,7 @@ export class LoopDetector implements PluginInstance {
       return;
     }
     this.#attempts++;
-    // What was seen of an attempt without answer says nothing about the next.
+    // Sightings in an attempt without an answer do not count for the next one.
     this.#sightings = 0;
     this.#site.feed.publish(this.#announcement());
     this.#probe?.send();
@@ -106,7 +106,7 @@ export class LoopDetector implements PluginInstance {
     return { name: this.#name?.toString() ?? "", address: this.#address };
   }
 
-  /** In a follower, for each attempt anew; `undefined` ends it. */
+  /** Called in a follower for each attempt; `undefined` ends it. */
   #lookOut(announcement: Announcement | undefined): void {
     this.#active = announcement !== undefined;
     if (announcement === undefined) return;

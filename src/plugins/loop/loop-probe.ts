@@ -10,11 +10,11 @@ export interface LoopProbeOptions {
   readonly port: number;
   readonly question: { readonly name: Name; readonly type: number };
   readonly random: Random;
-  /** Called once, for any answer to any attempt. */
+  /** Called once, for the first answer to any attempt. */
   readonly onAnswer: () => void;
 }
 
-/** One query, sent over UDP as often as it takes. Errors pass by: the next attempt may do better. */
+/** One query, sent over UDP repeatedly. Errors are ignored: the next attempt may succeed. */
 export class LoopProbe {
   readonly #options: LoopProbeOptions;
   readonly #message: Uint8Array;

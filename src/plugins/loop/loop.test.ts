@@ -10,17 +10,17 @@ import { answering, ConfigRefused, PluginTest, type QuestionOptions, until } fro
 import loop from "./index.ts";
 
 const ZONE = "example.org.";
-/** From the random numbers of the test kit. */
+/** Made from the random numbers of the test kit. */
 const NAME = "327942116293285278.327942116293285278.example.org.";
 
 interface Peer {
   readonly socket: Socket;
   readonly port: number;
-  /** Waits for a query and says what it asks. */
+  /** Waits for a query and returns its question. */
   received(): Promise<{ question: string; answer: (changes?: { id?: number; flags?: number }) => void }>;
 }
 
-/** A real socket in the place of the server. */
+/** A real socket in place of the server. */
 async function peer(context: TestContext): Promise<Peer> {
   const socket = createSocket("udp4").bind(0, "127.0.0.1");
   context.after(() => socket.close());
@@ -90,7 +90,7 @@ describe("the probe", () => {
     assert.deepEqual(plugin.fatal, []);
   });
 
-  test("is repeated each second, and any answer to any of them will do", async (context) => {
+  test("is repeated each second, and any answer to any of them ends it", async (context) => {
     const server = await peer(context);
     const plugin = pluginAt([listenerAt(server.port)]);
     await plugin.start();
@@ -98,7 +98,7 @@ describe("the probe", () => {
     plugin.clock.advance(1_000);
     const second = await server.received();
     assert.equal(second.question, first.question);
-    // Neither a query nor an answer to somebody else.
+    // Neither a query nor an answer to another query ends it.
     first.answer({ flags: 0 });
     first.answer({ id: 1 });
     for (let turn = 0; turn < 50; turn++) await nextTurn();
@@ -107,7 +107,7 @@ describe("the probe", () => {
     await until(() => plugin.clock.pendingTimers === 0);
   });
 
-  test("is given up after 30 seconds", async (context) => {
+  test("ends after 30 seconds", async (context) => {
     const server = await peer(context);
     const plugin = pluginAt([listenerAt(server.port)]);
     await plugin.start();
@@ -132,7 +132,7 @@ describe("the probe", () => {
     assert.equal(plugin.clock.pendingTimers, 0);
   });
 
-  test("is left out where there is nothing to ask", async () => {
+  test("is skipped if there is no listener to query", async () => {
     const long = `${`${"a".repeat(63)}.`.repeat(3)}${"b".repeat(40)}.`;
     for (const plugin of [
       pluginAt([]),
@@ -149,7 +149,7 @@ describe("the probe", () => {
 });
 
 describe("a loop", () => {
-  test("is told from the third sighting, which goes no further", async (context) => {
+  test("is detected at the third sighting, which is dropped", async (context) => {
     const server = await peer(context);
     const plugin = pluginAt([listenerAt(server.port, "dns://127.0.0.1:53", "127.0.0.1")]);
     await plugin.start();
@@ -159,14 +159,14 @@ describe("a loop", () => {
     assert.deepEqual(plugin.fatal, []);
     assert.equal((await see(plugin)).kind, "dropped");
     assert.deepEqual(plugin.fatal, [
-      `plugin/loop: Loop (192.0.2.1:40000 -> 127.0.0.1:53) detected for zone "example.org.": queries that this server forwards come back to it. Let forward name resolvers that do not ask this server, in place of a resolv.conf with a loopback address. Query: "HINFO ${NAME}"`,
+      `plugin/loop: Loop (192.0.2.1:40000 -> 127.0.0.1:53) detected for zone "example.org.": queries that this server forwards come back to it. Use resolvers in forward that do not query this server, instead of a resolv.conf with a loopback address. Query: "HINFO ${NAME}"`,
     ]);
     await see(plugin);
     assert.equal(plugin.fatal.length, 1);
     assert.equal(plugin.clock.pendingTimers, 0);
   });
 
-  test("is named with its IPv6 client", async (context) => {
+  test("is logged with its IPv6 client", async (context) => {
     const server = await peer(context);
     const plugin = pluginAt([listenerAt(server.port)]);
     await plugin.start();
@@ -174,7 +174,7 @@ describe("a loop", () => {
     assert.match(plugin.fatal[0] ?? "", /^plugin\/loop: Loop \(\[2001:db8::1\]:40000 -> :53\)/);
   });
 
-  test("is not told from sightings of different attempts", async (context) => {
+  test("is not detected from sightings of different attempts", async (context) => {
     const server = await peer(context);
     const plugin = pluginAt([listenerAt(server.port)]);
     await plugin.start();
@@ -187,7 +187,7 @@ describe("a loop", () => {
     await plugin.stop();
   });
 
-  test("is marked as no client's query, and other queries are not", async (context) => {
+  test("is marked as an internal query, and other queries are not", async (context) => {
     const server = await peer(context);
     const plugin = pluginAt([listenerAt(server.port)]);
     await plugin.start();
@@ -203,7 +203,7 @@ describe("a loop", () => {
     await plugin.stop();
   });
 
-  test("is not told from other queries", async (context) => {
+  test("is not detected from other queries", async (context) => {
     const server = await peer(context);
     const plugin = pluginAt([listenerAt(server.port)]);
     await plugin.start();
@@ -216,11 +216,11 @@ describe("a loop", () => {
   });
 });
 
-test("a loop in earnest: the server forwards its own probe to itself", async (context) => {
+test("a real loop: the server forwards its own probe to itself", async (context) => {
   const server = await peer(context);
   const plugin = pluginAt([listenerAt(server.port)]);
   const upstream = createSocket("udp4");
-  // What arrives at the server goes through the plugin, and from there to the server again.
+  // Messages that arrive at the server pass through the plugin, and return to the server.
   server.socket.on("message", (message: Buffer) => {
     void plugin.outcome({
       name: String(decodeMessage(message).questions[0]?.name),
@@ -237,7 +237,7 @@ test("a loop in earnest: the server forwards its own probe to itself", async (co
 });
 
 describe("on several data planes", () => {
-  test("the first one probes, and all of them look out", async (context) => {
+  test("the first one probes, and all of them count sightings", async (context) => {
     const server = await peer(context);
     let tell: (message: unknown) => Promise<void> | void = () =>
       assert.fail("the follower listens to nothing");
@@ -258,7 +258,7 @@ describe("on several data planes", () => {
     for (let attempt = 0; attempt < 3; attempt++) {
       await see(follower);
       await see(follower);
-      // Another attempt: what was seen so far is no loop.
+      // A new attempt: earlier sightings do not count.
       leader.clock.advance(1_000);
     }
     assert.deepEqual(follower.fatal, []);

@@ -1,4 +1,4 @@
-/** `minimal`: answers without what nobody asked for. */
+/** `minimal`: leaves records out of answers that clients did not ask for. */
 import { definePlugin, directive } from "../../plugin/index.ts";
 import { MinimalReplies } from "./minimal-replies.ts";
 

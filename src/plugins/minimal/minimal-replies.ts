@@ -14,7 +14,7 @@ export class MinimalReplies {
     if (outcome.kind !== "reply" || outcome.rcode !== Rcode.NOERROR) return outcome;
     if (responseType(outcome, this.#clock.wallTime()) !== "NOERROR") return outcome;
     outcome.keepAnswerOnly();
-    query.trace?.note("keeps the answer section alone");
+    query.trace?.note("keeps only the answer section");
     outcome.edns = undefined;
     return outcome;
   };

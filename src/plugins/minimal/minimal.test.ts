@@ -10,7 +10,7 @@ const NS = records("example.org. 60 IN NS ns.example.org.");
 const SOA = records("example.org. 60 IN SOA ns.example.org. admin.example.org. 1 2 3 4 5");
 const GLUE = records("ns.example.org. 60 IN A 192.0.2.2");
 
-/** How many records answer, authority and additional have left. */
+/** Number of records in answer, authority and additional. */
 async function counts(next: Next): Promise<readonly number[]> {
   const { answer, authority, additional } = await PluginTest.of(minimal, "minimal").ask({
     name: "www.example.org.",
@@ -37,7 +37,7 @@ for (const [title, content, expected] of CASES) {
   });
 }
 
-test("works on octets without decoding them, and leaves shared ones alone", async () => {
+test("works on encoded records, and does not change shared ones", async () => {
   const sections = { answer: ANSWER, authority: NS, additional: GLUE };
   const running = PluginTest.of(minimal, "minimal");
   const { question } = running.query({ name: "www.example.org." });
@@ -48,7 +48,7 @@ test("works on octets without decoding them, and leaves shared ones alone", asyn
   assert.equal(reply.encoded.bytes, encoded.bytes);
 });
 
-test("keeps flags, and leaves OPT to the server", async () => {
+test("keeps flags, and does not touch OPT", async () => {
   const option = {
     code: EdnsOptionCode.EXTENDED_ERROR,
     data: Uint8Array.of(0, ExtendedErrorCode.STALE_ANSWER),

@@ -1,9 +1,9 @@
-/** `multisocket`: several sockets for each address, each with a thread that answers there. */
+/** `multisocket`: several sockets for each address, each with a thread of its own. */
 import { definePlugin, directive, integer, optional, type Value, ValueProblem } from "../../plugin/index.ts";
 
 const MAX_SOCKETS = 1024;
 
-/** Each costs CPU to start, and memory; with 2 processors, a hundred took longer to start than the server waits for them. */
+/** Each thread costs memory, and CPU time to start: too many take longer to start than the server waits for them. */
 const THREADS_PER_PROCESSOR = 4;
 
 const count = integer();

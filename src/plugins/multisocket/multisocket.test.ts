@@ -5,7 +5,7 @@ import multisocket from "./index.ts";
 
 describe("the number of sockets", () => {
   for (const [text, sockets] of [
-    // That of the processors of the test's machine.
+    // The number of processors of the test's machine.
     ["multisocket", 4],
     ["multisocket 1", 1],
     ["multisocket 2", 2],
@@ -18,7 +18,7 @@ describe("the number of sockets", () => {
     });
   }
 
-  test("is at most four times that of the processors, and a warning says so", () => {
+  test("is at most four times that of the processors, with a warning", () => {
     const plugin = PluginTest.of(multisocket, "multisocket 1024");
     assert.equal(plugin.settings.sockets, 16);
     assert.match(plugin.warnings.join(), /warning: multisocket 1024 starts 16 threads .* with 4 processors/);

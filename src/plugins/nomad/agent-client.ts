@@ -1,4 +1,4 @@
-/** Nomad's HTTP API: several agents, of which one is asked until it fails, and a token that may change. */
+/** A client for Nomad's HTTP API: uses one of several agents until it fails, and a token that may change. */
 
 import { readTextFile } from "../../lib/files/bounded-file.ts";
 import type { TlsOptions } from "../../lib/net/http-client.ts";
@@ -9,10 +9,10 @@ import { HttpStatusError, type JsonAnswer, JsonClient } from "../../zones/backen
 
 export interface AgentClientOptions {
   readonly site: Site;
-  /** At least one. */
+  /** At least one address. */
   readonly addresses: readonly string[];
   readonly token: string | undefined;
-  /** Read for each request: whoever renews tokens writes them here. */
+  /** Read for each request: token renewal replaces the file. */
   readonly tokenFile: string | undefined;
 }
 
@@ -33,7 +33,7 @@ export class AgentClient {
     this.#options = options;
   }
 
-  /** @throws the error of the file system for certificates that the environment names */
+  /** @throws the error of the file system for certificates named in the environment */
   async open(): Promise<void> {
     const { site, addresses } = this.#options;
     const tls = await readTls(site);
@@ -42,7 +42,7 @@ export class AgentClient {
       const socketPath = url.protocol === "unix:" ? url.pathname : undefined;
       const { clock, random } = site;
       const { environment } = site.machine;
-      // Another agent is asked before the same one is asked again.
+      // Another agent is tried before the same one is tried again.
       const client = new JsonClient({ clock, random, environment, tls, socketPath, attempts: 1 });
       const base = new URL(socketPath === undefined ? address : "http://localhost");
       const signIn =
@@ -57,9 +57,8 @@ export class AgentClient {
   }
 
   /**
-   * Asks one agent after the other, first the one that answered last.
-   * @param timeout milliseconds
-   * @throws ZoneSourceError: that of the first agent where all are away
+   * Sends a request to one agent after the other, first to the one that answered last. @param timeout milliseconds
+   * @throws ZoneSourceError of the first agent if all fail
    */
   async get(
     path: string,
@@ -119,17 +118,17 @@ function basic(signIn: string): string {
   return `Basic ${Buffer.from(signIn).toString("base64")}`;
 }
 
-/** An address as people may see it: without a password. */
+/** An address for messages: without a password. */
 export function printableAddress(address: string): string {
   return address.replace(/\/\/[^/?#]*@/, "//");
 }
 
 function neededRight(namespace = "default"): string {
-  const where = namespace === "*" ? "the namespaces that it is to see" : `the namespace "${namespace}"`;
+  const where = namespace === "*" ? "all namespaces that it should see" : `the namespace "${namespace}"`;
   return `the token needs the capability read-job in ${where}`;
 }
 
-/** What Nomad's own clients take from the environment. */
+/** The TLS options that Nomad's own clients read from the environment. */
 async function readTls(site: Site): Promise<TlsOptions | undefined> {
   const { environment } = site.machine;
   const read = async (name: string): Promise<string | undefined> => {

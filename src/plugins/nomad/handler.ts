@@ -6,7 +6,7 @@ import type { NomadConfig } from "./config.ts";
 import { ServiceSource } from "./service-source.ts";
 
 const DEFAULT_ADDRESS = "http://127.0.0.1:4646";
-/** Milliseconds between two listings when services change all the time. */
+/** Milliseconds between two listings while services change continuously. */
 const SHORTEST_INTERVAL = 250;
 
 export function createNomad(config: NomadConfig, site: Site): PluginInstance {
@@ -35,13 +35,16 @@ export function createNomad(config: NomadConfig, site: Site): PluginInstance {
   });
 }
 
-/** Counts answers by namespace, as CoreDNS does; a namespace that does not exist is `""`, so that nobody can make up series. */
+/**
+ * Counts answers by namespace, as CoreDNS does; a namespace that does not exist is `""`, so that clients cannot
+ * create series.
+ */
 function counting(handler: Handler, apex: Name, source: ServiceSource, site: Site): Handler {
   const counter = (name: string, help: string): CounterFamily =>
     site.metrics.counter({ name, help, labels: ["server", "namespace"] });
   const successes = counter(
     "coredns_nomad_success_requests_total",
-    "Queries for services of Nomad that were answered from what is known.",
+    "Queries answered from the services of Nomad.",
   );
   const failures = counter(
     "coredns_nomad_failed_requests_total",

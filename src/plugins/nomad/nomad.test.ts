@@ -41,7 +41,7 @@ async function serve(options = `address ${agent.url}`, environment: Record<strin
   return test;
 }
 
-/** Lets time pass until it is so. */
+/** Advances time until the condition holds. */
 async function soon(test: PluginTest<unknown>, isSo: () => boolean | Promise<boolean>): Promise<void> {
   for (;;) {
     if (await isSo()) return;
@@ -100,7 +100,7 @@ test("answers with addresses and ports of services, by namespace", async () => {
   assert.match(missing.authority[0] ?? "", /IN SOA/);
 });
 
-test("follows changes by blocking queries, and tells the caches", async () => {
+test("follows changes by blocking queries, and invalidates the caches", async () => {
   agent.register(WEB);
   const forgotten: string[] = [];
   const instance = { forget: (names: readonly unknown[]) => void forgotten.push(...names.map(String)) };
@@ -113,7 +113,7 @@ test("follows changes by blocking queries, and tells the caches", async () => {
   const { length } = agent.requests;
   assert.match(agent.requests.at(-1) ?? "", /^\/v1\/services\?namespace=\*&index=11&wait=60s$/);
   forgotten.length = 0;
-  // An agent answers after a minute at the latest, and is taken to be dead some time later.
+  // An agent answers after at most a minute, and counts as dead some time later.
   await server.clock.settle(75_000);
   assert.equal(agent.requests.length, length, "nothing is asked while nothing changes");
   agent.register(WEB, { ...WEB, address: "192.0.2.2" });
@@ -124,7 +124,7 @@ test("follows changes by blocking queries, and tells the caches", async () => {
   await soon(server, async () => (await server.ask({ name })).rcode === Rcode.NXDOMAIN);
 });
 
-test("a blocking query that ends without a change lists nothing anew, and refreshes the age", async () => {
+test("a blocking query that ends without a change lists nothing, and refreshes the age", async () => {
   agent.register(WEB);
   const server = await serve();
   await soon(server, () => agent.waiting === 1);
@@ -137,7 +137,7 @@ test("a blocking query that ends without a change lists nothing anew, and refres
   assert.match(String(server.instances[0]?.describeState?.()), /3 records, read 0s ago$/);
 });
 
-test("asks the next agent when one is away, and goes on with that one", async () => {
+test("tries the next agent when one is unreachable, and continues with it", async () => {
   await using second = await NomadAgent.start();
   agent.register();
   agent.register(WEB);
@@ -150,7 +150,7 @@ test("asks the next agent when one is away, and goes on with that one", async ()
   await answersWith(server, name, [`${name} 30 IN A 192.0.2.1`]);
 });
 
-test("keeps what it knows while all agents are away, says how old it is, and says once what is wrong", async () => {
+test("keeps its services while all agents are unreachable, reports their age, and logs the fault once", async () => {
   agent.register(WEB);
   const server = await serve();
   await soon(server, () => agent.waiting === 1);
@@ -220,7 +220,7 @@ test("takes the token from the Corefile, the environment, or a file that may cha
   }
 });
 
-test("names the right that a token lacks", async () => {
+test("names the permission that a token lacks", async () => {
   agent.token = "mine";
   const test = await serve(`address ${agent.url}\ntoken mine`);
   agent.token = "other";
@@ -228,18 +228,18 @@ test("names the right that a token lacks", async () => {
   await soon(test, () => test.log.lines.some((line) => line.includes("Failed to update zone")));
   assert.match(
     test.log.lines.join("\n"),
-    /GET http:\S+\/v1\/services: 403: Permission denied: the token needs the capability read-job in the namespaces that it is to see/,
+    /GET http:\S+\/v1\/services: 403: Permission denied: the token needs the capability read-job in all namespaces that it should see/,
   );
 });
 
-test("hands the filter to Nomad, and finds the agent through NOMAD_ADDR", async () => {
+test("passes the filter to Nomad, and finds the agent through NOMAD_ADDR", async () => {
   agent.register({ ...WEB, tags: ["blue"] }, { ...WEB, address: "192.0.2.2", tags: ["green"] });
   const server = await serve('filter "\\"green\\" in Tags"', { NOMAD_ADDR: agent.url });
   const name = "web.default.service.nomad.";
   assert.deepEqual((await server.ask({ name })).answer, [`${name} 30 IN A 192.0.2.2`]);
 });
 
-test("a malformed registration spoils itself alone, and is said once", async () => {
+test("a malformed registration affects only itself, and is logged once", async () => {
   agent.register({ ...WEB, address: "not-an-address" }, WEB, { ...WEB, service: "x.y" });
   const server = await serve();
   const name = "web.default.service.nomad.";
@@ -267,7 +267,7 @@ for (const [text, message] of [
   });
 }
 
-test("signs in with the name and password of an address, and shows neither", async () => {
+test("signs in with the name and password of an address, and logs neither", async () => {
   agent.register(WEB);
   const server = await serve(`address ${agent.url.replace("//", "//us%40er:s3cret@")}`);
   await answersWith(server, "web.default.service.nomad.", ["web.default.service.nomad. 30 IN A 192.0.2.1"]);

@@ -9,7 +9,7 @@ import type { AgentClient } from "./agent-client.ts";
 export interface ServiceSourceOptions {
   readonly client: AgentClient;
   readonly apex: Name;
-  /** For people. */
+  /** Name of the source in messages. */
   readonly text: string;
   readonly identity: string;
   /** A filter expression of Nomad, for the registrations of each service. */
@@ -18,13 +18,13 @@ export interface ServiceSourceOptions {
   readonly ttl: number;
 }
 
-/** Requests at one time: agents take 100 connections of one client unless told otherwise. */
+/** Concurrent requests: agents accept 100 connections of one client by default. */
 const CONCURRENCY = 8;
-/** A blocking query waits for so long at the agent, which adds up to a sixteenth. */
+/** A blocking query waits this long at the agent, which adds up to a sixteenth. */
 const WAIT = "60s";
-/** Milliseconds after which the agent is taken to be dead. */
+/** Milliseconds after which the agent counts as dead. */
 const WAIT_TIMEOUT = 75_000;
-/** What CoreDNS writes. Seconds. */
+/** The value of CoreDNS. Seconds. */
 const NEGATIVE_TTL = 30;
 const PRIORITY = 10;
 const WEIGHT = 10;
@@ -40,7 +40,7 @@ export class ServiceSource implements ZoneSource {
   /** In lower case. */
   readonly namespaces: Set<string> = new Set();
   readonly #options: ServiceSourceOptions;
-  /** State of Nomad's table of services that was listed. */
+  /** Index of the listed state of Nomad's table of services. */
   #index = "0";
 
   constructor(options: ServiceSourceOptions) {
@@ -62,14 +62,14 @@ export class ServiceSource implements ZoneSource {
         await this.#addService(service, listing, signal);
     };
     await Promise.all(Array.from({ length: CONCURRENCY }, work));
-    // What changed since the first answer lets the next blocking query return at once.
+    // Changes after the first answer make the next blocking query return at once.
     this.#index = indexOf(answer.header("x-nomad-index"));
   }
 
   async changed(signal: AbortSignal): Promise<boolean> {
     const parameters = { namespace: "*", index: this.#index, wait: WAIT };
     const answer = await this.#options.client.get("/v1/services", parameters, signal, WAIT_TIMEOUT);
-    // A server that was restored from a snapshot goes back.
+    // The index decreases when a server is restored from a snapshot.
     return indexOf(answer.header("x-nomad-index")) !== this.#index;
   }
 
@@ -99,7 +99,7 @@ export class ServiceSource implements ZoneSource {
   }
 }
 
-/** Whoever answers in Nomad's place may say anything: what is no list is not an empty one. */
+/** The endpoint may be another server: a missing list is an error, not an empty list. */
 function listOf(body: unknown, what: string): readonly unknown[] {
   if (body !== null && !Array.isArray(body)) throw new ZoneSourceError(`the answer is not a list of ${what}`);
   return list(body);
@@ -140,8 +140,8 @@ function isLabel(text: string): boolean {
 }
 
 /**
- * Index 0 would be answered at once, again and again.
- * @throws ZoneSourceError where there is none: without it no change would ever be seen
+ * Index 0 would make queries return at once, again and again. @throws ZoneSourceError without an index: no change
+ * would ever be seen
  */
 function indexOf(header: string | undefined): string {
   if (header === undefined)

@@ -23,12 +23,12 @@ export class IdentifierHandler {
       dnssecOk: edns?.dnssecOk ?? true,
       options: [...others, this.#option],
     };
-    query.trace?.note("put the identifier of this server into the reply");
+    query.trace?.note("added the identifier of this server to the reply");
     return outcome;
   };
 }
 
-/** Reads the options where they stand: most queries have none of this kind, and need no object to show that. */
+/** Reads the options in place: most queries have no NSID, and need no object to find out. */
 function asksForIdentifier({ bytes, optOffset }: Query): boolean {
   if (optOffset < 0) return false;
   let at = optOffset + 10;

@@ -1,8 +1,8 @@
-/** `nsid`: the name of this server for who asks (RFC 5001). */
+/** `nsid`: the name of this server, for clients that request it (RFC 5001). */
 import { definePlugin, directive, rest, text } from "../../plugin/index.ts";
 import { IdentifierHandler } from "./handler.ts";
 
-/** As long as a host name; a longer one would leave no room for records in a reply of 512 octets. */
+/** The length of a host name; a longer one would leave no room for records in a reply of 512 octets. */
 const MAX_OCTETS = 255;
 
 export default definePlugin({

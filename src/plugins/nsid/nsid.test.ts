@@ -31,7 +31,7 @@ for (const [text, expected] of [
   });
 }
 
-test("a machine without name is localhost", async () => {
+test("a machine without a name is localhost", async () => {
   const machine = {
     hostname: "",
     interfaceAddresses: () => [],
@@ -54,7 +54,7 @@ test("makes an OPT with the size of the client and DO when the reply has none", 
   });
 });
 
-test("adds to the OPT of the reply, and replaces an identifier from elsewhere", async () => {
+test("adds to the OPT of the reply, and replaces another identifier", async () => {
   const upstream: Edns = {
     udpSize: 1400,
     version: 0,
@@ -71,13 +71,13 @@ test("adds to the OPT of the reply, and replaces an identifier from elsewhere", 
   assert.equal(identifierIn(upstream), "upstream");
 });
 
-test("says nothing to who does not ask", async () => {
+test("adds nothing without the option in the query", async () => {
   assert.equal(await identify("nsid x", undefined, answering({})), undefined);
   assert.equal(await identify("nsid x", {}, answering({})), undefined);
   assert.equal(await identify("nsid x", { options: [COOKIE] }, answering({})), undefined);
 });
 
-test("waits for answers that come later, and passes on failures", async () => {
+test("waits for late answers, and passes on failures", async () => {
   const later: Next = (query) => Promise.resolve(query.reply({}));
   assert.equal(identifierIn(await identify("nsid x", { options: [ASKED] }, later)), "x");
   const outcome = await PluginTest.of(nsid, "nsid x").outcome({

@@ -3,11 +3,11 @@ import { type Argument, INVALID } from "../../plugin/config/arguments.ts";
 export interface HookCommand {
   readonly file: string;
   readonly args: readonly string[];
-  /** Nobody waits for its end. */
+  /** Whether the server does not wait for its end. */
   readonly background: boolean;
 }
 
-/** `COMMAND [ARGS...] [&]`: the rest of the line, cut into words once more as a shell does. */
+/** `COMMAND [ARGS...] [&]`: the rest of the line, split into words as by a shell. */
 export function commandLine(): Argument<HookCommand> {
   return {
     read(cursor, label) {
@@ -37,10 +37,9 @@ export function commandLine(): Argument<HookCommand> {
 }
 
 /**
- * Cuts a line into words as a POSIX shell does: single quotes keep everything, in double quotes and outside a backslash keeps the
- * next character, a `#` that begins a word begins a comment. Nothing is expanded.
- *
- * @returns `undefined` when a quote does not end
+ * Splits a line into words as a POSIX shell does: single quotes preserve everything, in double quotes and outside a
+ * backslash escapes the next character, a `#` at the start of a word begins a comment. Nothing is expanded. @returns
+ * `undefined` for an unterminated quote
  */
 export function splitCommandLine(line: string): string[] | undefined {
   const words: string[] = [];

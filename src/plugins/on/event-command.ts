@@ -5,7 +5,7 @@ import type { HookCommand } from "./command-line.ts";
 
 export type CommandEvent = "startup" | "shutdown" | "certrenew";
 
-/** What is needed of `node:child_process`. */
+/** The part of `node:child_process` in use. */
 export type Spawn = (file: string, args: readonly string[], options: { stdio: "inherit" }) => ChildCommand;
 
 export interface ChildCommand {
@@ -15,7 +15,7 @@ export interface ChildCommand {
   unref(): void;
 }
 
-/** Start commands of one configuration, one behind the other; those in the background hold up nobody. */
+/** Startup commands of one configuration, one after the other; those in the background delay no other. */
 export class StartupQueue {
   #last: Promise<void> = Promise.resolve();
   #ended = false;
@@ -24,7 +24,7 @@ export class StartupQueue {
     this.#last = this.#last.then(() => (this.#ended ? undefined : task()));
   }
 
-  /** What has not begun is left out. */
+  /** Drops the commands that have not started. */
   end(): void {
     this.#ended = true;
   }
@@ -60,7 +60,7 @@ export class EventCommand implements PluginInstance {
     if (this.#event === "shutdown") await this.#run();
   }
 
-  /** Resolves when the command has ended, or has begun if it runs in the background. What goes wrong is logged. */
+  /** Resolves when the command has ended, or has started if it runs in the background. Failures are logged. */
   #run(): Promise<void> {
     const { file, args, background } = this.#command;
     const { log, spawn } = this.#parts;
@@ -86,7 +86,7 @@ export class EventCommand implements PluginInstance {
       }
       child.once("exit", (status, signal) => {
         if (status === 0) resolve();
-        else fail(signal === null ? `ended with status ${status}` : `was ended by ${signal}`);
+        else fail(signal === null ? `ended with status ${status}` : `was killed by ${signal}`);
       });
     });
   }

@@ -18,7 +18,7 @@ before(async () => {
 });
 after(() => rm(folder, { recursive: true }));
 
-/** Commands that are really run, and the processes that they became. */
+/** Runs real commands, and collects the processes. */
 function harness() {
   const log = new MemoryLog();
   const queue = new StartupQueue();
@@ -31,14 +31,14 @@ function harness() {
   const make = (event: CommandEvent, file: string, args: string[] = [], background = false): EventCommand =>
     new EventCommand(event, { file, args, background }, { log, queue, spawn: watched });
   const settled = (): Promise<void> => new Promise((resolve) => queue.add(async () => resolve()));
-  /** What was logged, with ids left out. */
+  /** The log lines without ids. */
   const lines = (): string[] =>
     log.lines.map((line) => line.replace(/[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}/, "ID"));
   return { make, settled, lines, children };
 }
 
 describe("startup", () => {
-  test("commands run one behind the other, with their arguments as they are", async () => {
+  test("commands run one after the other, with unchanged arguments", async () => {
     const { make, settled, lines } = harness();
     const file = join(folder, "order");
     make("startup", "sh", ["-c", `sleep 0.05; echo "one $1" >> ${file}`, "sh", "a  b"]).started();
@@ -51,7 +51,7 @@ describe("startup", () => {
     ]);
   });
 
-  test("a command in the background holds up nobody", async () => {
+  test("a command in the background delays no other", async () => {
     const { make, settled, lines, children } = harness();
     make("startup", "sleep", ["30"], true).started();
     make("startup", "true").started();
@@ -66,7 +66,7 @@ describe("startup", () => {
     await once(sleeping, "exit");
   });
 
-  test("what has not begun when the configuration ends is left out", async () => {
+  test("commands that have not started when the configuration ends are dropped", async () => {
     const { make, children } = harness();
     const first = make("startup", "sleep", ["0.05"]);
     first.started();
@@ -79,7 +79,7 @@ describe("startup", () => {
     assert.equal(children.length, 1);
   });
 
-  test("failures are logged and nothing else", async () => {
+  test("only failures are logged", async () => {
     const { make, settled, lines } = harness();
     make("startup", "false").started();
     make("startup", "sh", ["-c", "kill -TERM $$"]).started();
@@ -90,7 +90,7 @@ describe("startup", () => {
       lines().filter((line) => line.startsWith("[ERROR]")),
       [
         `[ERROR] error on 'startup' hook: command "false" with ID ID ended with status 1`,
-        `[ERROR] error on 'startup' hook: command "sh -c kill -TERM $$" with ID ID was ended by SIGTERM`,
+        `[ERROR] error on 'startup' hook: command "sh -c kill -TERM $$" with ID ID was killed by SIGTERM`,
         `[ERROR] error on 'startup' hook: command "/nowhere/command" with ID ID cannot be run: spawn /nowhere/command ENOENT`,
         `[ERROR] error on 'startup' hook: command "/nowhere/command" with ID ID cannot be run: spawn /nowhere/command ENOENT`,
       ],
@@ -98,7 +98,7 @@ describe("startup", () => {
   });
 });
 
-test("a command that no process can be made of is a failure like others", async () => {
+test("a command that cannot be started is a failure like others", async () => {
   const { make, settled, lines } = harness();
   make("startup", "true", ["\0"]).started();
   await settled();
@@ -188,7 +188,7 @@ describe("words of a command line", () => {
     test(line, () => assert.deepEqual(splitCommandLine(line), words));
   }
 
-  test("what is quoted comes back", () => {
+  test("quoted words are unquoted again", () => {
     const quoted = (word: string): string => `'${word.replaceAll("'", "'\\''")}'`;
     fc.assert(
       fc.property(fc.array(fc.string()), (words) => {

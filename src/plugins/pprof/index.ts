@@ -1,8 +1,8 @@
-/** `pprof`: profiles of this process over HTTP. */
+/** `pprof`: serves profiles of the process over HTTP. */
 import { definePlugin, directive, integer, listenAddress, optional, optionList } from "../../plugin/index.ts";
 import { Pprof } from "./pprof.ts";
 
-/** Nobody but this machine: profiles tell what the process does. */
+/** Only this machine has access: profiles reveal what the process does. */
 const DEFAULT_ADDRESS = "localhost:6053";
 
 export default definePlugin({

@@ -8,7 +8,7 @@ import { ConfigRefused, PluginTest } from "../../plugin/testing.ts";
 import pprof from "./index.ts";
 import { encodeProfile } from "./profile-writer.ts";
 
-/** The fields of a protocol buffer message: numbers, and octets as they stand. */
+/** The fields of a protocol buffer message: numbers, and raw bytes. */
 function fields(octets: Uint8Array): Map<number, (number | Uint8Array)[]> {
   const found = new Map<number, (number | Uint8Array)[]>();
   let at = 0;
@@ -56,7 +56,7 @@ async function withServer(run: (get: (path: string) => Promise<Response>) => Pro
 }
 
 describe("over HTTP", () => {
-  test("a CPU profile names what ran meanwhile", async () => {
+  test("a CPU profile names the functions that ran", async () => {
     await withServer(async (get) => {
       const response = get("/debug/pprof/profile?seconds=0.3");
       const end = performance.now() + 250;
@@ -83,7 +83,7 @@ describe("over HTTP", () => {
     await withServer(async (get) => {
       const one = get("/debug/pprof/profile?seconds=1");
       let other: Response;
-      // Whichever comes first: one that runs already refuses the next.
+      // Whichever comes first: a profile in progress rejects the next.
       do other = await get("/debug/pprof/profile?seconds=0.01");
       while (other.status === 200);
       assert.equal(other.status, 500);
@@ -112,7 +112,7 @@ describe("over HTTP", () => {
   });
 });
 
-test("samples name places, and places functions, each written once", () => {
+test("samples refer to locations, and locations to functions, each written once", () => {
   const frame = (functionName: string) => ({ functionName, url: "file:///a.ts", lineNumber: 9 });
   const profile = fields(
     gunzipSync(
@@ -140,7 +140,7 @@ test("samples name places, and places functions, each written once", () => {
   assert.equal(profile.get(9)?.[0], 1_700_000_000_000_000_000);
 });
 
-test("the address, and a block that means nothing here", () => {
+test("the address, and an option without an effect", () => {
   const running = PluginTest.of(pprof, "pprof 127.0.0.1:0 {\n block 5\n}");
   assert.match(running.warnings[0] ?? "", /'block' has no effect/);
 });

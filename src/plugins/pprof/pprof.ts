@@ -6,17 +6,17 @@ import { HeapSampler, profileCpu } from "./v8-profiles.ts";
 
 const ROOT = "/debug/pprof/";
 const DEFAULT_SECONDS = 30;
-/** The longest profile: who wants more asks again. */
+/** Bound for the length of a profile. */
 const MAX_SECONDS = 600;
 
-/** The endpoints of one server block; one address has them once, however many blocks ask for it. */
+/** The endpoints of one server block; blocks with the same address share them. */
 export class Pprof implements PluginInstance {
   readonly #address: string;
   readonly #site: Site;
   readonly #heap = new HeapSampler();
   #isFirst = false;
   #isProfiling = false;
-  /** Ends the profile that is being taken. */
+  /** Ends the profile in progress. */
   #finish: (() => void) | undefined;
 
   constructor(address: string, site: Site) {
@@ -52,7 +52,7 @@ export class Pprof implements PluginInstance {
   async #cpu(request: IncomingMessage, response: ServerResponse): Promise<void> {
     const seconds = secondsOf(request.url ?? "");
     if (seconds === undefined) {
-      sendText(response, 400, `seconds has to be a number above 0 and not above ${MAX_SECONDS}\n`);
+      sendText(response, 400, `seconds must be a number above 0 and at most ${MAX_SECONDS}\n`);
       return;
     }
     if (this.#isProfiling) {
@@ -65,7 +65,7 @@ export class Pprof implements PluginInstance {
       const { promise, resolve } = Promise.withResolvers<void>();
       this.#finish = resolve;
       const timer = clock.after(seconds * 1000, resolve);
-      // Nobody is there to take it.
+      // The client closed the connection.
       response.on("close", resolve);
       const profile = await profileCpu(promise, clock.wallTime());
       timer.cancel();

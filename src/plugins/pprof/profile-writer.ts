@@ -4,14 +4,14 @@ import { gzipSync } from "node:zlib";
 export interface ProfileFrame {
   readonly functionName: string;
   readonly url: string;
-  /** From 0, as V8 counts; negative for none. */
+  /** From 0, as in V8; negative if unknown. */
   readonly lineNumber: number;
 }
 
 export interface ProfileSample {
   /** Innermost first. */
   readonly stack: readonly ProfileFrame[];
-  /** One for each {@link ProfileContent.sampleTypes}. */
+  /** One value for each of {@link ProfileContent.sampleTypes}. */
   readonly values: readonly number[];
 }
 
@@ -48,7 +48,7 @@ const Field = {
   PERIOD: 12,
 } as const;
 
-/** Texts, functions and places, each of which is written once and named by its number. */
+/** Strings, functions and locations, each of which is written once and referenced by index. */
 class ProfileTables {
   readonly #strings = new Map<string, number>([["", 0]]);
   readonly #functions = new Map<string, number>();
@@ -125,11 +125,11 @@ class ProfileTables {
   }
 }
 
-/** Fields of one protocol buffer message, in the order in which they are written. */
+/** Fields of one protocol buffer message, in the order of writing. */
 class MessageWriter {
   readonly #parts: Uint8Array[] = [];
 
-  /** Zero is left out, as it is the default. */
+  /** Zero is omitted because it is the default. */
   number(field: number, value: number): void {
     if (value <= 0) return;
     this.#parts.push(varint(field * 8), varint(value));
@@ -156,7 +156,7 @@ class MessageWriter {
   }
 }
 
-/** Whole numbers up to 2^53, and times in nanoseconds, which are above. */
+/** Whole numbers up to 2^53; times in nanoseconds are larger. */
 function varint(value: number): Uint8Array {
   const octets: number[] = [];
   let rest = BigInt(Math.max(0, Math.round(value)));

@@ -1,16 +1,16 @@
-/** What V8 tells of itself, through its inspector, as samples of pprof. */
+/** Converts profiles of V8's inspector to samples of pprof. */
 
 import type { HeapProfiler, Profiler } from "node:inspector";
 import { Session } from "node:inspector/promises";
 import type { ProfileContent, ProfileFrame, ProfileSample } from "./profile-writer.ts";
 
-/** Between two looks at the stack; 100 a second, as in Go. Microseconds. */
+/** Microseconds between two samples of the stack, as in Go. */
 const SAMPLING_INTERVAL = 10_000;
 
-/** Of so many octets that are allocated one is looked at, as in Go. */
+/** Mean number of allocated bytes between two samples, as in Go. */
 const HEAP_INTERVAL = 512 * 1024;
 
-/** Looks at the stack until `wait` is over. */
+/** Samples the stack until `wait` resolves. */
 export async function profileCpu(wait: Promise<void>, startedAt: number): Promise<ProfileContent> {
   const session = new Session();
   session.connect();
@@ -43,7 +43,7 @@ export function cpuContent(profile: Profiler.Profile, startedAt: number): Profil
     const stack: ProfileFrame[] = [];
     for (let at: number | undefined = id; at !== undefined; at = parents.get(at)) {
       const frame = nodes.get(at)?.callFrame;
-      // The root is no function.
+      // The root is not a function.
       if (frame !== undefined && parents.has(at)) stack.push(frame);
     }
     if (stack.length > 0 && stack[0]?.functionName !== "(idle)")
@@ -62,7 +62,7 @@ export function cpuContent(profile: Profiler.Profile, startedAt: number): Profil
   };
 }
 
-/** Watches allocations from its start on, and tells what of them is still in use. */
+/** Samples allocations from its start on, and reports those still in use. */
 export class HeapSampler {
   readonly #session = new Session();
 

@@ -17,12 +17,12 @@ function setUp() {
   return { clock, metrics, recorder, durations, together: new AnsweredTogether(clock) };
 }
 
-/** How many, and their milliseconds together. */
+/** The count, and the sum in milliseconds. */
 function seen({ count, sum }: HistogramSlot): [number, number] {
   return [count, Math.round(sum * 1000)];
 }
 
-test("those that came together have the time until the last of them was answered", () => {
+test("queries that arrived together last until the last of them was answered", () => {
   const { clock, recorder, durations, together } = setUp();
   for (let query = 0; query < 3; query++) {
     together.add(recorder, 1000);
@@ -35,7 +35,7 @@ test("those that came together have the time until the last of them was answered
   assert.equal(durations.count, 3);
 });
 
-test("the arrival of the next ones is the end of those before", () => {
+test("the arrival of the next group ends the previous one", () => {
   const { clock, recorder, durations, together } = setUp();
   together.add(recorder, 1000);
   together.add(recorder, 1002);
@@ -45,7 +45,7 @@ test("the arrival of the next ones is the end of those before", () => {
   assert.deepEqual(seen(durations), [2, 5]);
 });
 
-test("several places share the end of a group", () => {
+test("several recorders share the end of a group", () => {
   const { clock, metrics, recorder, durations, together } = setUp();
   const other = metrics.recorder("dns://:53", "example.net.", "");
   for (const each of [recorder, other, recorder]) together.add(each, 1000);
@@ -56,7 +56,7 @@ test("several places share the end of a group", () => {
   assert.deepEqual(seen(others), [1, 4]);
 });
 
-test("time in which nobody asks belongs to nobody", async () => {
+test("idle time counts for no query", async () => {
   const { clock, recorder, durations, together } = setUp();
   together.add(recorder, 1000);
   clock.advance(1);
@@ -68,7 +68,7 @@ test("time in which nobody asks belongs to nobody", async () => {
   assert.deepEqual(seen(durations), [2, 1]);
 });
 
-test("a time that lies before the group, as of an internal lookup, gives no negative duration", () => {
+test("an arrival time before the group, as with an internal lookup, gives no negative duration", () => {
   const { clock, recorder, durations, together } = setUp();
   clock.advance(10);
   together.add(recorder, 1010);

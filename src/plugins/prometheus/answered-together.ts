@@ -2,8 +2,8 @@ import type { Clock } from "../../plugin/index.ts";
 import type { RequestRecorder } from "./request-metrics.ts";
 
 /**
- * Durations of queries that arrived together and were answered at once. Their replies leave together, so that one reading of the clock
- * behind the last serves them all; one for each would cost more than the answers themselves.
+ * Durations of queries that arrived together and were answered at once. Their replies leave together, so one reading
+ * of the clock after the last serves them all; one for each query would cost more than the answers themselves.
  */
 export class AnsweredTogether {
   readonly #clock: Clock;
@@ -15,39 +15,39 @@ export class AnsweredTogether {
     this.#clock = clock;
   }
 
-  /** @param receivedAt `Clock.now()` at the query's arrival: who has the same came together */
+  /** @param receivedAt `Clock.now()` at the query's arrival: the same for queries that arrived together */
   add(recorder: RequestRecorder, receivedAt: number): void {
     if (receivedAt !== this.#receivedAt) this.#startGroup(receivedAt);
     if (recorder.untimed++ === 0) this.#recorders.push(recorder);
   }
 
-  /** Whether the duration of a query that arrived then is still to be recorded. */
+  /** Whether the duration of a query that arrived at this time is still to be recorded. */
   awaits(receivedAt: number): boolean {
     return this.#recorders.length > 0 && receivedAt === this.#receivedAt;
   }
 
-  /** Records the durations of all that were added. */
+  /** Records the durations of all added queries. */
   close(): void {
     if (this.#recorders.length > 0) this.#record(this.#clock.now());
   }
 
   #startGroup(receivedAt: number): void {
     if (this.#recorders.length > 0) {
-      // The next ones are taken when those before them have been answered. An internal lookup brings an earlier time along.
+      // A new group arrives after the previous one was answered. An internal lookup has an earlier arrival time.
       this.#record(receivedAt > this.#receivedAt ? receivedAt : this.#clock.now());
     }
     this.#receivedAt = receivedAt;
     if (this.#closeScheduled) return;
     this.#closeScheduled = true;
-    // When what has come is answered and sent: what comes after is not theirs. An immediate would have the event loop look for events
-    // once more, which costs single queries as much as their answer.
+    // Runs when the current queries are answered and sent, before later ones arrive. An immediate would make the
+    // event loop poll once more, which costs a single query as much as its answer.
     process.nextTick(this.#endTurn);
   }
 
   readonly #endTurn = (): void => {
     this.#closeScheduled = false;
     this.close();
-    // Who is added in the next turn begins a group of that turn, whatever the time.
+    // A query added in the next turn begins a new group, whatever its time.
     this.#receivedAt = Number.NaN;
   };
 

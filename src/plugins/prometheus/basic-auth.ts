@@ -1,4 +1,4 @@
-/** Lets in who knows a password (RFC 7617). It is loaded for a web configuration file with users. */
+/** Checks users and passwords (RFC 7617). Loaded for a web configuration file with users. */
 import type { IncomingMessage, ServerResponse } from "node:http";
 import { nodeCrypto } from "../../lib/files/node-modules.ts";
 import type { CounterSlot, MetricsRegistry } from "../../plugin/index.ts";
@@ -11,14 +11,14 @@ export interface BasicAuthOptions extends PasswordComparerOptions {
   readonly metrics: MetricsRegistry;
 }
 
-/** Passwords that were right and are known again without bcrypt. */
+/** Bound for correct passwords that are accepted again without bcrypt. */
 const MAX_KNOWN = 100;
 
 export class BasicAuth {
   readonly #comparer: PasswordComparer;
-  /** Of what is known: what is kept says nothing about a password without it. */
+  /** Key of the digests below, which reveal nothing about passwords without it. */
   readonly #secret: Uint8Array;
-  /** Oldest use first. */
+  /** Least recently used first. */
   readonly #known = new Set<string>();
   readonly #wrong: CounterSlot;
   readonly #busy: CounterSlot;
@@ -28,7 +28,7 @@ export class BasicAuth {
     this.#secret = nodeCrypto().randomBytes(32);
     const refused = options.metrics.counter({
       name: "portolan_prometheus_refused_scrapes_total",
-      help: "Scrapes that got no metrics, because their user or password was wrong or missing, or too many passwords waited for bcrypt.",
+      help: "Scrapes refused because the user or password was wrong or missing, or too many passwords waited for bcrypt.",
       labels: ["reason"],
     });
     this.#wrong = refused.slot("credentials");
@@ -39,7 +39,7 @@ export class BasicAuth {
     this.#comparer.stop();
   }
 
-  /** Calls `admit` at once or later, or answers the request itself. Who is not known costs as much as who is. */
+  /** Calls `admit` at once or later, or answers the request itself. An unknown user takes as long as a known one. */
   check(users: Users, request: IncomingMessage, response: ServerResponse, admit: () => void): void {
     const credentials = readCredentials(request.headers.authorization);
     if (credentials === undefined) {
@@ -50,7 +50,7 @@ export class BasicAuth {
     const known = users.get(user);
     const hash = known ?? this.#substitute(users, user);
     const key = this.#hmac(JSON.stringify([user, password, hash])).toString("base64");
-    // A user who is gone may still be remembered, and have the hash that stands in for strangers.
+    // A removed user may still be in the cache, with the hash that stands in for unknown users.
     if (known !== undefined && this.#known.delete(key)) {
       this.#known.add(key);
       admit();
@@ -74,7 +74,7 @@ export class BasicAuth {
     else response.once("close", () => this.#comparer.forget(guesser));
   }
 
-  /** The hash of somebody else, always the same for a name: how long it takes does not tell who is known. */
+  /** The hash of another user, always the same for a name, so that the duration does not reveal which users exist. */
   #substitute(users: Users, user: string): string {
     const hashes = [...users.values()];
     return hashes[this.#hmac(user).readUInt32BE() % hashes.length] ?? "";

@@ -3,10 +3,10 @@ import type { ExpositionFormat } from "../../lib/metrics/metrics-exposition.ts";
 import { messageOf } from "../../lib/text/message-of.ts";
 import type { HttpHandler, Logger, MetricsRegistry } from "../../plugin/index.ts";
 
-/** Different faults that are logged before one stops looking. */
+/** Bound for the number of different faults that are logged. */
 const MAX_REPORTED = 100;
 
-/** `/metrics`: everything in the registry, in the format that the client likes best. */
+/** `/metrics`: everything in the registry, in the format that the client prefers. */
 export class MetricsEndpoint {
   readonly #metrics: MetricsRegistry;
   readonly #log: Logger;
@@ -45,7 +45,7 @@ export class MetricsEndpoint {
     }
   }
 
-  /** Each fault once: it would come back with every scrape. */
+  /** Logs each fault once: it would recur with every scrape. */
   #report(error: unknown): void {
     const reason = messageOf(error);
     if (this.#reported.has(reason) || this.#reported.size >= MAX_REPORTED) return;
@@ -54,7 +54,7 @@ export class MetricsEndpoint {
   }
 }
 
-/** A scrape is a tenth as long in gzip; off the main thread, and nothing of it is loaded before somebody asks. */
+/** Compresses off the main thread, because scrapes are large; zlib is loaded on first use. */
 async function gzipped(body: string): Promise<Uint8Array> {
   const { gzip } = await import("node:zlib");
   const { promise, resolve, reject } = Promise.withResolvers<Uint8Array>();
@@ -70,7 +70,7 @@ export function acceptsGzip(header: string | undefined): boolean {
   });
 }
 
-/** Chooses by the header `Accept` (RFC 9110 section 12.5.1); the text format where both are as welcome. */
+/** Selects by the header `Accept` (RFC 9110 section 12.5.1); the text format if both are equally acceptable. */
 export function preferredFormat(accept: string | undefined): ExpositionFormat {
   let text = 0;
   let openMetrics = 0;

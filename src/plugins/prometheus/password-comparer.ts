@@ -1,42 +1,42 @@
-/** Compares passwords with bcrypt hashes, one after the other, in a thread that is there while somebody waits for it. */
+/** Compares passwords with bcrypt hashes, one after the other, in a thread that runs while there are comparisons. */
 
 import { Worker } from "node:worker_threads";
 import { programModule } from "../../lib/files/program-files.ts";
 import { messageOf } from "../../lib/text/message-of.ts";
 import type { Clock, Timer } from "../../plugin/index.ts";
 
-/** What the thread is asked. */
+/** A request to the thread. */
 export interface Guess {
   readonly password: string;
   readonly hash: string;
 }
 
-/** Who waits for a comparison. */
+/** A waiting comparison. */
 export interface Guesser extends Guess {
-  /** Address of the client: none takes the places of all others. */
+  /** Address of the client: one client must not take all places. */
   readonly client: string;
-  /** @param isMatch `undefined` where the thread failed */
+  /** @param isMatch `undefined` if the thread failed */
   settle(isMatch: boolean | undefined): void;
 }
 
-/** Why a comparison is not even begun. */
+/** Which bound a rejected comparison exceeded. */
 export type Refusal = "client" | "all";
 
 export interface PasswordComparerOptions {
   readonly clock: Clock;
-  /** The thread cannot be had, or ended. */
+  /** Called when the thread cannot start, or ends. */
   onFailure(reason: string): void;
 }
 
-/** Comparisons that wait or are under way: of one client, and of all together. */
+/** Bounds for comparisons that wait or are in progress: of one client, and in all. */
 const MAX_WAITING_OF_CLIENT = 4;
 const MAX_WAITING = 16;
-/** Milliseconds that the thread stays for another comparison. */
+/** Milliseconds that an idle thread stays. */
 const LINGER = 10_000;
 
 export class PasswordComparer {
   readonly #options: PasswordComparerOptions;
-  /** The first of them is under way. */
+  /** The first comparison is in progress. */
   readonly #waiting: Guesser[] = [];
   #worker: Worker | undefined;
   #idle: Timer | undefined;
@@ -46,7 +46,10 @@ export class PasswordComparer {
     this.#options = options;
   }
 
-  /** @returns why not, where too many wait already; `settle` is called exactly once otherwise, unless it is forgotten */
+  /**
+   * @returns the bound that rejects the comparison; otherwise `settle` is called exactly once, unless the comparison
+   * is cancelled
+   */
   add(guesser: Guesser): Refusal | undefined {
     if (this.#waiting.length >= MAX_WAITING) return "all";
     const others = this.#waiting.filter(({ client }) => client === guesser.client);
@@ -56,13 +59,16 @@ export class PasswordComparer {
     return undefined;
   }
 
-  /** The client went away. What is under way goes on: the thread hears nothing meanwhile. */
+  /**
+   * Called when the client has closed its connection. A comparison in progress continues, because the thread reads no
+   * message during one.
+   */
   forget(guesser: Guesser): void {
     const place = this.#waiting.indexOf(guesser);
     if (place > 0) this.#waiting.splice(place, 1);
   }
 
-  /** The thread ends when nobody waits any more. */
+  /** The thread ends with the last comparison. */
   stop(): void {
     this.#isStopped = true;
     if (this.#waiting.length === 0) this.#end();
@@ -113,7 +119,7 @@ export class PasswordComparer {
     }
   }
 
-  /** Nobody waits for a thread that cannot be had; the next request tries again. */
+  /** All comparisons fail without a thread; the next request tries again. */
   #fail(error: unknown): void {
     if (this.#waiting.length === 0) return;
     this.#options.onFailure(messageOf(error));

@@ -1,4 +1,4 @@
-/** What the thread runs that compares passwords with bcrypt hashes: it takes long on purpose, and never where queries are answered. */
+/** The thread that compares passwords with bcrypt hashes, which is slow on purpose and must not delay queries. */
 import { parentPort } from "node:worker_threads";
 import { compareSync } from "bcryptjs";
 import type { Guess } from "./password-comparer.ts";

@@ -12,7 +12,7 @@ import { answering, ConfigRefused, PluginTest, type QuestionOptions, records } f
 import prometheus from "./index.ts";
 import { acceptsGzip, preferredFormat } from "./metrics-endpoint.ts";
 
-/** Samples as they stand in an exposition, by name and labels, those of buckets left out. */
+/** Samples in an exposition by name and labels, without buckets. */
 async function samples(metrics: MetricsRegistry, prefix = "coredns_dns"): Promise<Record<string, number>> {
   const found: Record<string, number> = {};
   for (const line of (await metrics.expose()).body.split("\n")) {
@@ -41,7 +41,7 @@ const answeredBy =
 
 const PLACE = 'server="dns://:53",zone=".",view=""';
 
-test("a trace stands beside the bucket that its query is counted in, at once or late", async () => {
+test("a trace is an exemplar of its query's bucket, at once or later", async () => {
   const plugin = PluginTest.of(prometheus, "prometheus");
   const [exemplars] = LATENCY_EXEMPLARS.among(
     plugin.instances.map((instance) => ({ name: "prometheus", instance })),
@@ -50,7 +50,7 @@ test("a trace stands beside the bucket that its query is counted in, at once or 
   const atOnce = plugin.query({ name: "a.example.org." });
   void plugin.chain(answeredBy("cache"))(atOnce);
   exemplars.keep(atOnce, 0.1, "aa");
-  // The reply leaves with others, and took until then.
+  // The reply leaves with others, which takes until now.
   plugin.clock.advance(3);
   await plugin.metrics.expose();
   const late = plugin.query({ name: "b.example.org." });
@@ -88,7 +88,7 @@ describe("counts", () => {
     });
   });
 
-  test("IPv6, TCP and DO apart", async () => {
+  test("IPv6, TCP and DO separately", async () => {
     const plugin = PluginTest.of(prometheus, "prometheus");
     const found = await counted(plugin, {
       name: "a.example.org.",
@@ -118,7 +118,7 @@ describe("counts", () => {
     });
   }
 
-  test("rcodes and plugins apart", async () => {
+  test("rcodes and plugins separately", async () => {
     const plugin = PluginTest.of(prometheus, "prometheus");
     for (const [name, rcode, times] of [
       ["cache", Rcode.NXDOMAIN, 2],
@@ -144,7 +144,7 @@ describe("counts", () => {
     });
   });
 
-  test("a failure as the reply that the server will make of it", async () => {
+  test("a failure as the reply that the server makes of it", async () => {
     const plugin = PluginTest.of(prometheus, "prometheus");
     const found = await counted(plugin, {
       name: "a.",
@@ -164,7 +164,7 @@ describe("counts", () => {
     );
   });
 
-  test("the time until the answer is there", async () => {
+  test("the time until the answer", async () => {
     const plugin = PluginTest.of(prometheus, "prometheus");
     const { promise, resolve } = Promise.withResolvers<void>();
     const outcome = plugin.outcome({
@@ -201,7 +201,7 @@ describe("counts", () => {
     }
   });
 
-  test("queries that no block took", async () => {
+  test("queries without a server block", async () => {
     const plugin = PluginTest.of(prometheus, "prometheus");
     const [instance] = plugin.instances;
     const query = plugin.query({ name: "a.", edns: {} });
@@ -295,7 +295,7 @@ describe("what runs", () => {
     assert.deepEqual(served, ["localhost:9153/metrics", ":9154/metrics"]);
   });
 
-  test("an address that cannot be had refuses the start", async () => {
+  test("an unavailable address prevents the start", async () => {
     const http: Site["http"] = { serve: () => Promise.reject(new Error("address in use")) };
     await assert.rejects(
       PluginTest.of(prometheus, "prometheus", { site: { http } }).start(),
@@ -348,7 +348,7 @@ describe("/metrics", () => {
     assert.match(openMetrics.body, /^coredns_dns_requests_total\{/m);
   });
 
-  test("leaves out what cannot be had, and says so once", async () => {
+  test("leaves out metrics that cannot be read, and logs it once", async () => {
     const plugin = PluginTest.of(prometheus, "prometheus");
     plugin.metrics.onCollect(() => {
       throw new Error("no data");

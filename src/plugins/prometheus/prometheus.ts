@@ -18,10 +18,10 @@ import { NO_REPLY, RequestMetrics, type RequestRecorder } from "./request-metric
 import { WebIdentity } from "./web-identity.ts";
 import { ZoneFinder } from "./zone-finder.ts";
 
-/** Label `zone` of queries that no server block took. */
+/** Label `zone` of queries without a server block. */
 const DROPPED_ZONE = "dropped";
 
-/** What the blocks of one configuration have in common. */
+/** State that the blocks of one configuration share. */
 class SharedState {
   /** Addresses that serve the metrics. */
   readonly addresses: Set<string> = new Set();
@@ -50,7 +50,7 @@ export class Prometheus implements PluginInstance, LatencyExemplars, AnswerWitne
     this.#metrics = new RequestMetrics(site.metrics);
     this.#zones = new ZoneFinder(site.block.zones);
     this.#last = this.#metrics.recorder("", ".", "");
-    // With several zones, which one a query belongs to would have to be found each time.
+    // With several zones the zone of each query would have to be looked up.
     this.witness = this.#zones.only === undefined ? undefined : this;
     this.#answeredTogether = new AnsweredTogether(site.clock);
     this.#forgetCollector = site.metrics.onCollect(() => this.#answeredTogether.close());
@@ -61,7 +61,7 @@ export class Prometheus implements PluginInstance, LatencyExemplars, AnswerWitne
     metrics
       .gauge({
         name: "coredns_build_info",
-        help: "Always 1; the labels say which program this is.",
+        help: "Always 1; the labels identify the program.",
         labels: ["version", "revision", "goversion"],
       })
       .slot(version, machine.environment.PORTOLAN_COMMIT ?? "unknown", `node${process.versions.node}`)
@@ -112,7 +112,7 @@ export class Prometheus implements PluginInstance, LatencyExemplars, AnswerWitne
   keep(query: Query, duration: number, traceId: string): void {
     const recorder = this.#recorderOf(query);
     const wallTime = this.#site.clock.wallTime();
-    // What was answered at once is counted with those that came together, and takes as long as they do.
+    // A query that is answered at once is recorded with those that arrived together, with the same duration.
     if (recorder.untimed > 0 && this.#answeredTogether.awaits(query.receivedAt))
       recorder.exemplifyLater(traceId, wallTime);
     else recorder.exemplify(duration, traceId, wallTime);
@@ -154,7 +154,7 @@ export class Prometheus implements PluginInstance, LatencyExemplars, AnswerWitne
 
   readonly handleUpdate: Handler = this.handle;
 
-  /** A zone transfer is counted when its last message has left. */
+  /** A zone transfer is counted when its last message is sent. */
   #measureStream(stream: ReplyStream, query: Query): ReplyStream {
     stream.whenEnded(() => {
       const recorder = this.#recorderOf(query);
@@ -167,7 +167,7 @@ export class Prometheus implements PluginInstance, LatencyExemplars, AnswerWitne
   #count(outcome: Exclude<Outcome, ReplyStream>, query: Query): RequestRecorder {
     const recorder = this.#recorderOf(query);
     if (outcome.kind === "reply") recorder.record(query, outcome.rcode, outcome.plugin ?? "", outcome.size);
-    // Nothing is written yet: the server makes the reply further on.
+    // The size is unknown: the server makes the reply later.
     else if (outcome.kind !== "dropped") recorder.record(query, outcome.rcode, outcome.plugin ?? "", 0);
     else recorder.record(query, NO_REPLY, "", 0);
     return recorder;

@@ -3,7 +3,7 @@ import { test } from "node:test";
 import { FakeClock } from "../../lib/time/clock.ts";
 import { RateLimit } from "./rate-limit.ts";
 
-test("as many as the burst at once, then one an interval, and never more than the burst", () => {
+test("allows a burst at once, then one request per interval, and never more than the burst", () => {
   const clock = new FakeClock({ now: 1000 });
   const limit = new RateLimit({ interval: 100, burst: 2 }, clock);
   const taken = (): boolean[] => [limit.take(), limit.take(), limit.take()];

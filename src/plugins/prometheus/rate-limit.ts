@@ -1,4 +1,4 @@
-/** How many requests a web configuration file lets in: a bucket of tokens, of which one comes back with each interval. */
+/** The rate limit of a web configuration file: a token bucket that gains a token per interval. */
 import type { Clock } from "../../plugin/index.ts";
 
 export interface RateLimitSettings {
@@ -21,7 +21,7 @@ export class RateLimit {
     this.#since = clock.now();
   }
 
-  /** @returns whether one more request may come in */
+  /** @returns whether another request is allowed */
   take(): boolean {
     const { interval, burst } = this.settings;
     const now = this.#clock.now();

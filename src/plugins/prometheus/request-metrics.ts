@@ -1,6 +1,6 @@
 /**
- * Metrics of queries and replies. Slots are found once and kept by number, so that counting a query is a few array accesses; no label is
- * put together while queries are answered.
+ * Metrics of queries and replies. Slots are looked up once and stored by number, so that counting a query takes a few
+ * array accesses and builds no labels.
  */
 import { RecordType, rcodeName } from "../../dns/index.ts";
 import { octetAt } from "../../dns/octets.ts";
@@ -8,7 +8,7 @@ import { DURATION_BUCKETS, type HistogramFamily, SIZE_BUCKETS } from "../../lib/
 import type { CounterFamily, CounterSlot, HistogramSlot, MetricsRegistry } from "../../plugin/index.ts";
 import type { RepeatedQuery } from "../../plugin/query/repetition.ts";
 
-/** Values of the label `type`: place 0 is for all the others. */
+/** Values of the label `type`; index 0 is for all other types. */
 const TYPE_LABELS = [
   "other",
   "A",
@@ -32,13 +32,13 @@ const TYPE_LABELS = [
   "ANY",
 ] as const;
 
-/** Place in {@link TYPE_LABELS} by record type. */
+/** Index in {@link TYPE_LABELS} by record type. */
 const TYPE_PLACES: Uint8Array = placesOfTypes();
 
-/** Rcodes with a slot that is kept; those above are seldom. */
+/** Rcodes with a stored slot; higher ones are rare. */
 const KEPT_RCODES = 32;
 
-/** In place of an rcode: the query was dropped. */
+/** Used as rcode of a dropped query. */
 export const NO_REPLY = -1;
 
 const PROTOCOLS = ["udp", "tcp"] as const;
@@ -67,7 +67,7 @@ export class RequestMetrics {
     });
     this.requestSizes = registry.histogram({
       name: "coredns_dns_request_size_bytes",
-      help: "Size of queries, in octets.",
+      help: "Size of queries, in bytes.",
       labels: [...place, "proto"],
       buckets: SIZE_BUCKETS,
     });
@@ -78,7 +78,7 @@ export class RequestMetrics {
     });
     this.responseSizes = registry.histogram({
       name: "coredns_dns_response_size_bytes",
-      help: "Size of replies before they are cut to what the client takes, in octets.",
+      help: "Size of replies before truncation, in bytes.",
       labels: [...place, "proto"],
       buckets: SIZE_BUCKETS,
     });
@@ -89,7 +89,7 @@ export class RequestMetrics {
     });
   }
 
-  /** Listeners, zones and views are those of the configuration, so there are few of them. */
+  /** Listeners, zones and views come from the configuration, so there are few. */
   recorder(server: string, zone: string, view: string): RequestRecorder {
     const zones = entryOf(this.#recorders, server, () => new Map<string, Map<string, RequestRecorder>>());
     const views = entryOf(zones, zone, () => new Map<string, RequestRecorder>());
@@ -122,29 +122,23 @@ export class RequestRecorder {
     this.view = view;
   }
 
-  /**
-   * @param duration milliseconds from the arrival of a query to its answer
-   * @param count of such queries
-   */
+  /** @param duration milliseconds from the arrival of a query to its answer @param count number of such queries */
   recordDuration(duration: number, count = 1): void {
     (this.#durations ?? this.#openDurations()).observe(duration / 1000, count);
   }
 
-  /**
-   * Shows a trace beside such durations.
-   * @param wallTime milliseconds since 1970
-   */
+  /** Attaches a trace as exemplar to such durations. @param wallTime milliseconds since 1970 */
   exemplify(duration: number, traceId: string, wallTime: number): void {
     const exemplar = { traceId, value: duration / 1000, at: wallTime / 1000 };
     (this.#durations ?? this.#openDurations()).exemplify(exemplar);
   }
 
-  /** As {@link exemplify}, of a query whose duration is recorded later: see {@link exemplifyWaiting}. */
+  /** Like {@link exemplify}, for a query whose duration is recorded later: see {@link exemplifyWaiting}. */
   exemplifyLater(traceId: string, wallTime: number): void {
     this.#waiting = { traceId, wallTime };
   }
 
-  /** The queries that were {@link untimed} took so long. */
+  /** Sets the duration of the queries that were {@link untimed}. */
   exemplifyWaiting(duration: number): void {
     if (this.#waiting === undefined) return;
     const { traceId, wallTime } = this.#waiting;
@@ -153,11 +147,8 @@ export class RequestRecorder {
   }
 
   /**
-   * Counts a query that has found its end.
-   * @param rcode of the reply, `NO_REPLY` when there is none
-   * @param plugin who answered or failed
-   * @param size of the reply in octets
-   * @param times how many such queries there were
+   * Counts a finished query. @param rcode of the reply, `NO_REPLY` without one @param plugin the plugin that answered
+   * or failed @param size of the reply in bytes @param times number of such queries
    */
   record(query: RepeatedQuery, rcode: number, plugin: string, size: number, times = 1): void {
     const protocol = query.overStream ? 1 : 0;

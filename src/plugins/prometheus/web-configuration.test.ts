@@ -15,7 +15,7 @@ function read(text: string) {
   return readWebConfiguration(path);
 }
 
-test("users and the rate of requests", async () => {
+test("reads users and the rate limit", async () => {
   const text = `basic_auth_users: {a: $2y${DIGEST}, 12: "$2a${DIGEST}", __proto__: $2b${DIGEST}}`;
   const { users, rateLimit } = await read(`${text}\nrate_limit: {interval: 1m30s, burst: 3}\n`);
   assert.deepEqual(
@@ -36,14 +36,14 @@ test("users and the rate of requests", async () => {
 });
 
 for (const [text, reason] of [
-  [`basic_auth_users:\n  bob: $2x${DIGEST}`, /web\.yml:2: what user 'bob' has is not a bcrypt hash/],
+  [`basic_auth_users:\n  bob: $2x${DIGEST}`, /web\.yml:2: the value of user 'bob' is not a bcrypt hash/],
   [`basic_auth_users:\n  bob: $2b$03${DIGEST.slice(3)}`, /web\.yml:2: what user 'bob' has/],
   [`basic_auth_users:\n  bob: $2b${DIGEST.slice(0, -1)}`, /web\.yml:2: what user 'bob' has/],
   [
     `basic_auth_users:\n  a: $2b${DIGEST}\n  bob: $2b$15${DIGEST.slice(3)}`,
     /web\.yml:3: .*user 'bob' has cost 15.*highest cost is 14/,
   ],
-  ["basic_auth_users:\n  - bob", /web\.yml:2: 'basic_auth_users' is no map/],
+  ["basic_auth_users:\n  - bob", /web\.yml:2: 'basic_auth_users' is not a map/],
   ["basic_auth_users:\n  bob: {a: b}", /web\.yml:2: what user 'bob' has/],
   [`basic_auth_users: {a: &x $2b${DIGEST}, b: *x}`, /alias/i],
   [`basic_auth_users:\n  a: $2b${DIGEST}\n  a: $2b${DIGEST}`, /unique/],

@@ -1,6 +1,6 @@
 /**
- * HTTPS and passwords for the metrics, as the web configuration files of Prometheus' exporters have it: certificate, key, and which clients
- * are let in. It is loaded for a Corefile that names such a file.
+ * HTTPS and passwords for the metrics, from a web configuration file of Prometheus' exporters: certificate, key, and
+ * accepted clients. Loaded for a Corefile that names such a file.
  */
 
 import { dirname, resolve } from "node:path";
@@ -16,7 +16,7 @@ import { parseGoDuration } from "../../lib/time/duration.ts";
 import type { Users } from "./basic-auth.ts";
 import type { RateLimitSettings } from "./rate-limit.ts";
 
-/** In the words of the files, and in those of `tls`. */
+/** The values of the files, and those of `tls`. */
 const CLIENT_AUTHENTICATION: Readonly<Record<string, ClientAuthentication>> = {
   NoClientCert: "nocert",
   RequestClientCert: "request",
@@ -36,24 +36,24 @@ const TLS_OPTIONS = [
   "min_version",
   "max_version",
 ];
-/** They choose between what is as good. */
+/** They choose between equally good algorithms. */
 const WITHOUT_EFFECT = ["cipher_suites", "prefer_server_cipher_suites", "curve_preferences"];
 
 export interface WebConfiguration {
-  /** Without it the file asks for plain HTTP. */
+  /** Undefined if the file configures plain HTTP. */
   readonly identity: ServerIdentity | undefined;
-  /** For every response. */
+  /** Headers for every response. */
   readonly headers: Readonly<Record<string, string>>;
-  /** Without any, nobody is asked for a password. */
+  /** Without users no password is required. */
   readonly users: Users;
   readonly rateLimit: RateLimitSettings | undefined;
-  /** The file, and those that it names. */
+  /** The file, and the files that it names. */
   readonly files: readonly string[];
 }
 
 const SECTIONS = ["tls_server_config", "http_server_config", "basic_auth_users", "rate_limit"];
 
-/** @throws Error that says what is wrong, in which file */
+/** @throws Error with the fault and the file */
 export async function readWebConfiguration(path: string): Promise<WebConfiguration> {
   const lines = new LineCounter();
   const document = parseDocument(await readTextFile(path), { lineCounter: lines });
@@ -80,24 +80,29 @@ function readRateLimit(
 ): RateLimitSettings | undefined {
   refuseOthers(path, "rate_limit.", options, ["interval", "burst"]);
   const { interval = 0, burst = 0 } = options;
-  // A number alone is in nanoseconds, as in Go.
+  // A bare number is in nanoseconds, as in Go.
   const time = typeof interval === "number" ? interval / 1e6 : parseGoDuration(string(interval));
   if (time === undefined || !(time >= 0))
     throw new Error(`${path}: 'rate_limit.interval' is not a duration such as 1s`);
   if (time === 0) return undefined;
   if (typeof burst !== "number" || !Number.isInteger(burst) || burst < 1)
-    throw new Error(`${path}: 'rate_limit.burst' is not a whole number of 1 or more: nobody would be let in`);
+    throw new Error(
+      `${path}: 'rate_limit.burst' is not a whole number of 1 or more: no request would be allowed`,
+    );
   return { interval: time, burst };
 }
 
-/** Modular crypt format: cost, 16 octets of salt and 23 of hash, in bcrypt's base64, whose last character of a salt has two bits. */
+/**
+ * Modular crypt format: cost, 16 octets of salt and 23 of hash, in bcrypt's base64, where the last character of a
+ * salt has two bits.
+ */
 const BCRYPT_HASH = /^\$2[aby]\$(\d\d)\$[./A-Za-z0-9]{21}[.Oeu][./A-Za-z0-9]{31}$/;
-/** Each step doubles the time; here it is about a second. */
+/** Each step doubles the time; this cost takes about a second. */
 const MAX_COST = 14;
 const MIN_COST = 4;
 const MAKE_ONE = "make one with `htpasswd -nBC 10 USER`";
 
-/** Tells no hash: it ends up in logs. */
+/** Errors do not contain a hash, because they are logged. */
 function readUsers(path: string, document: Document.Parsed, lines: LineCounter): Users {
   const found = document.get("basic_auth_users", true);
   const users = new Map<string, string>();
@@ -105,13 +110,13 @@ function readUsers(path: string, document: Document.Parsed, lines: LineCounter):
   const at = (node: unknown): string =>
     `${path}:${lines.linePos((isNode(node) ? node.range?.[0] : undefined) ?? 0).line}`;
   if (!isMap(found))
-    throw new Error(`${at(found)}: 'basic_auth_users' is no map from users to bcrypt hashes`);
+    throw new Error(`${at(found)}: 'basic_auth_users' is not a map from users to bcrypt hashes`);
   for (const { key, value } of found.items) {
     const user = isScalar(key) ? (key.source ?? String(key.value)) : "";
     const hash = isScalar(value) && typeof value.value === "string" ? value.value : "";
     const cost = Number(BCRYPT_HASH.exec(hash)?.[1] ?? 0);
     if (cost < MIN_COST)
-      throw new Error(`${at(key)}: what user '${user}' has is not a bcrypt hash; ${MAKE_ONE}`);
+      throw new Error(`${at(key)}: the value of user '${user}' is not a bcrypt hash; ${MAKE_ONE}`);
     if (cost > MAX_COST)
       throw new Error(
         `${at(key)}: the bcrypt hash of user '${user}' has cost ${cost}, and comparing would take too long; the highest cost is ${MAX_COST}: ${MAKE_ONE}`,
@@ -142,11 +147,11 @@ async function readIdentity(
     if (value === undefined) throw new Error(`${path}: '${prefix}${name}_file' is missing`);
   const clientAuthentication = oneOf(path, options, "client_auth_type", CLIENT_AUTHENTICATION) ?? "nocert";
   if (clientAuthentication.startsWith("ver") && ca === undefined)
-    throw new Error(`${path}: '${prefix}client_ca_file' is missing, which clients are checked against`);
+    throw new Error(`${path}: '${prefix}client_ca_file' is missing: it names the CAs of client certificates`);
   const allowedNames = namesOf(path, options.client_allowed_sans);
   if (allowedNames !== undefined && !clientAuthentication.includes("verify"))
     throw new Error(
-      `${path}: '${prefix}client_allowed_sans' needs 'client_auth_type: RequireAndVerifyClientCert': names in certificates that nobody checks say nothing`,
+      `${path}: '${prefix}client_allowed_sans' needs 'client_auth_type: RequireAndVerifyClientCert': names in unverified certificates prove nothing`,
     );
   const context = {
     ...(cert !== undefined && { cert }),
@@ -163,7 +168,7 @@ async function readIdentity(
   return { identity: { context, clientAuthentication, allowedNames, keyLog: undefined }, files };
 }
 
-/** Addresses in the form that those of certificates are compared in. */
+/** Addresses in the form of those in certificates. */
 function namesOf(path: string, names: unknown): readonly string[] | undefined {
   if (names === undefined || names === null) return undefined;
   const found = list(names).map((name) => {

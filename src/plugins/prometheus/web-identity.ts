@@ -1,4 +1,4 @@
-/** Keeps up with a web configuration file, and with the certificates that it names. */
+/** Follows changes of a web configuration file, and of the certificates that it names. */
 
 import type { IncomingMessage, ServerResponse } from "node:http";
 import { FileWatch } from "../../lib/files/file-watch.ts";
@@ -9,7 +9,7 @@ import type { BasicAuth } from "./basic-auth.ts";
 import { RateLimit } from "./rate-limit.ts";
 import type { WebConfiguration } from "./web-configuration.ts";
 
-/** Milliseconds between two looks at the files. */
+/** Milliseconds between two checks of the files. */
 const LOOK_INTERVAL = 2_000;
 
 export class WebIdentity {
@@ -27,7 +27,7 @@ export class WebIdentity {
     this.#site = site;
   }
 
-  /** Whether the file asks for encryption. */
+  /** Whether the file configures TLS. */
   get isEncrypted(): boolean {
     return this.#configuration?.identity !== undefined;
   }
@@ -63,7 +63,7 @@ export class WebIdentity {
     this.#basicAuth?.stop();
   }
 
-  /** Adds the headers that the file asks for, and lets only its users in, as often as it says. */
+  /** Adds the headers of the file, and enforces its users and its rate limit. */
   around(handler: HttpHandler): HttpHandler {
     return (request, response) => {
       if (this.#rateLimit?.take() === false) {
@@ -107,9 +107,9 @@ export class WebIdentity {
     try {
       const configuration = await this.#read();
       if ((configuration.identity === undefined) !== (before?.identity === undefined))
-        throw new Error(`${this.#path}: encryption is switched on and off by a reload alone`);
+        throw new Error(`${this.#path}: TLS can only be switched on or off by a reload of the server`);
       await this.#take(configuration);
-      this.#site.log.info(`web configuration ${this.#path} is in force for new connections`);
+      this.#site.log.info(`web configuration ${this.#path} is in use for new connections`);
       if (String(configuration.files) !== String(before?.files)) await this.follow();
     } catch (error) {
       this.#report(error);

@@ -1,11 +1,11 @@
 import type { Name } from "../../dns/index.ts";
 import { type Query, ZoneList } from "../../plugin/index.ts";
 
-/** Finds the zone of a server block that a query belongs to, on the octets of the query. */
+/** Finds the zone of a server block that a query belongs to, from the bytes of the query. */
 export class ZoneFinder {
   readonly #zones: ZoneList;
   readonly #texts: ReadonlyMap<Name, string>;
-  /** Of a block with one zone: every query of the block belongs to it. */
+  /** The zone of a block with a single zone, to which every query belongs. */
   readonly only: string | undefined;
 
   constructor(zones: readonly Name[]) {
@@ -14,7 +14,7 @@ export class ZoneFinder {
     this.only = zones.length === 1 ? [...this.#texts.values()][0] : undefined;
   }
 
-  /** The longest zone as text, `.` when there is none. */
+  /** The longest matching zone as text, `.` without one. */
   labelOf(query: Query): string {
     if (this.only !== undefined) return this.only;
     const zone = this.#zones.matchQuery(query);

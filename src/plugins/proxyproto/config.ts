@@ -12,18 +12,18 @@ import {
   ValueProblem,
 } from "../../plugin/index.ts";
 
-/** What is done with a header, by who sends it. */
+/** What to do with the header of a sender. */
 export const POLICIES = ["use", "ignore", "reject", "skip"] as const;
 export type ProxyPolicy = (typeof POLICIES)[number];
 
 export interface ProxyConfig {
-  /** Whose headers are used; everybody else's are treated by the policy. */
+  /** Senders whose headers are used; the policy applies to all others. */
   readonly allowed: readonly IpPrefix[];
   readonly policy: ProxyPolicy;
-  /** Milliseconds that the header of a datagram holds for those that follow, 0 for none. */
+  /** Milliseconds for which the header of a datagram applies to later ones, 0 to disable. */
   readonly sessionLifetime: number;
   readonly maxSessions: number;
-  /** What proxies say besides addresses is metadata of queries. */
+  /** Whether the TLVs of proxies become metadata of queries. */
   readonly tlvMetadata: boolean;
 }
 
@@ -52,7 +52,7 @@ const policy: Value<ProxyPolicy> = {
 };
 
 const lifetime: Value<number> = {
-  expected: "a duration such as 5s; none or less switches tracking off",
+  expected: "a duration such as 5s; 0 or less disables tracking",
   parse(word) {
     const milliseconds = parseGoDuration(word);
     if (milliseconds !== undefined) return milliseconds;
@@ -105,7 +105,7 @@ export const proxyConfig = {
       const given = defaults.at(-1)?.policy;
       return {
         allowed: networks,
-        // Without networks the policy is for everybody; with them for everybody else.
+        // Without networks the policy applies to all senders, with networks to all others.
         policy: given ?? (networks.length > 0 ? "ignore" : "use"),
         sessionLifetime: Math.max(0, tracking.at(-1)?.duration ?? 0),
         maxSessions: tracking.at(-1)?.max_sessions ?? DEFAULT_SESSIONS,

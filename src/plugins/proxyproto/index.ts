@@ -1,4 +1,4 @@
-/** `proxyproto`: the addresses of clients behind a proxy (docs/spec/coredns-behaviour.md#proxy-protocol). */
+/** `proxyproto`: takes the addresses of clients from a proxy (docs/spec/coredns-behaviour.md#proxy-protocol). */
 import { definePlugin, type Query } from "../../plugin/index.ts";
 import { proxyConfig } from "./config.ts";
 import { ProxyGreeting } from "./proxy-greeting.ts";
@@ -17,7 +17,7 @@ export default definePlugin({
   },
 });
 
-/** The vector as it came, in hexadecimal digits: who reads it takes it apart. */
+/** The raw vector in hexadecimal digits, which consumers have to parse. */
 function provideMetadata(query: Query): void {
   const { proxyExtensions } = query.client;
   if (proxyExtensions === undefined) return;

@@ -10,10 +10,10 @@ import { ProxySessions } from "./proxy-sessions.ts";
 
 const NO_HEADER: GreetingReading = Object.freeze({ length: 0 });
 
-/** Between two lines of the log about refused headers; milliseconds. All of them are counted. */
+/** Milliseconds between two log lines about rejected headers. All of them are counted. */
 const LOG_INTERVAL = 10_000;
 
-/** Reads PROXY headers in front of streams and datagrams. */
+/** Reads PROXY headers at the start of streams and datagrams. */
 export class ProxyGreeting implements Greeting {
   readonly #policy: ProxyPolicy;
   readonly #keepsExtensions: boolean;
@@ -31,7 +31,7 @@ export class ProxyGreeting implements Greeting {
     this.#sessions = sessionLifetime > 0 ? new ProxySessions(sessionLifetime, maxSessions) : undefined;
   }
 
-  /** Nothing is tracked or logged before. */
+  /** Starts session tracking and logging. */
   begin(clock: Clock, log: Logger): void {
     this.#clock = clock;
     this.#log = log;
@@ -51,13 +51,12 @@ export class ProxyGreeting implements Greeting {
   readDatagram(octets: Uint8Array, peer: Endpoint): GreetingReading {
     const policy = this.#policyFor(peer);
     if (policy === "skip") return NO_HEADER;
-    if (beginsWithText(octets))
-      throw this.#refusal("a header of version 1, which is for streams alone", peer);
+    if (beginsWithText(octets)) throw this.#refusal("a header of version 1, which is only for streams", peer);
     const header = this.#read(octets, peer);
-    if (header === INCOMPLETE) throw this.#refusal("a header that is cut off", peer);
+    if (header === INCOMPLETE) throw this.#refusal("a truncated header", peer);
     if (header === ABSENT) return policy === "use" ? this.#tracked(peer) : NO_HEADER;
     if (policy === "reject") throw this.#refusal("a header that the policy rejects", peer);
-    // The balancer speaks for itself: in its health checks, for example.
+    // The proxy itself is the sender, for example in health checks.
     if (header.kind === "local") return { length: header.length };
     const source = datagramSource(header);
     if (source === undefined) throw this.#refusal("a header that is not about UDP over IP", peer);
@@ -66,7 +65,7 @@ export class ProxyGreeting implements Greeting {
     return { length: header.length, client: source };
   }
 
-  /** What an earlier datagram of the same sender said. */
+  /** The client from an earlier datagram of the same sender. */
   #tracked(peer: Endpoint): GreetingReading {
     if (this.#sessions === undefined || this.#clock === undefined) return NO_HEADER;
     const client = this.#sessions.find(peer, this.#clock.turnTime());
@@ -98,7 +97,7 @@ export class ProxyGreeting implements Greeting {
     return new GreetingError(problem);
   }
 
-  /** A stranger decides how many there are, so the log says now and then how many. */
+  /** Clients control the number of these errors, so they are logged in intervals with a count. */
   #note(problem: string, peer: Endpoint): void {
     const now = this.#clock?.turnTime() ?? 0;
     if (now - this.#loggedAt < LOG_INTERVAL) {

@@ -3,7 +3,7 @@ import { formatIpAddress, parseIpAddress } from "../../lib/net/ip-address.ts";
 import { GreetingError } from "../../plugin/contract/greeting.ts";
 import { FixedEndpoint } from "../../plugin/message/endpoint.ts";
 
-/** A client behind a proxy, and what else the proxy says of it. */
+/** A client behind a proxy, and further data from the proxy. */
 export class ProxiedClient extends FixedEndpoint {
   readonly proxyExtensions: Uint8Array;
 
@@ -16,7 +16,7 @@ export class ProxiedClient extends FixedEndpoint {
 export interface ProxyHeader {
   /** Octets of the header, its extensions included. */
   readonly length: number;
-  /** "local" where the proxy speaks for itself, "unknown" where it names no addresses that are of use. */
+  /** "local" if the proxy itself is the sender, "unknown" without usable addresses. */
   readonly kind: "tcp" | "udp" | "local" | "unknown";
   readonly source: FixedEndpoint | undefined;
   readonly destination: FixedEndpoint | undefined;
@@ -24,13 +24,13 @@ export interface ProxyHeader {
 
 /** There is no header. */
 export const ABSENT = "absent";
-/** It may become one when more has come. */
+/** The bytes may become a header when more arrive. */
 export const INCOMPLETE = "incomplete";
 
 const SIGNATURE = Uint8Array.of(0x0d, 0x0a, 0x0d, 0x0a, 0x00, 0x0d, 0x0a, 0x51, 0x55, 0x49, 0x54, 0x0a);
 const TEXT_START = Buffer.from("PROXY ");
 const FIXED_OCTETS = 16;
-/** Of version 1, the line ending included. */
+/** Bound for version 1, line ending included. */
 const MAX_TEXT_OCTETS = 107;
 
 export function beginsWithText(octets: Uint8Array): boolean {
@@ -38,8 +38,8 @@ export function beginsWithText(octets: Uint8Array): boolean {
 }
 
 /**
- * @param keepsExtensions whether {@link ProxyHeader.source} is to have what follows the addresses
- * @throws GreetingError for a malformed header
+ * @param keepsExtensions whether to store the bytes after the addresses in {@link ProxyHeader.source} @throws
+ * GreetingError for a malformed header
  */
 export function readHeader(
   octets: Uint8Array,
@@ -52,7 +52,7 @@ export function readHeader(
   return binary === octets.length || text === octets.length ? INCOMPLETE : ABSENT;
 }
 
-/** How many of the first octets are those of `start`. */
+/** How many of the first octets equal those of `start`. */
 function matches(octets: Uint8Array, start: Uint8Array): number {
   let count = 0;
   while (count < start.length && count < octets.length && octets[count] === start[count]) count++;

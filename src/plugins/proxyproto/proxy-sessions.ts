@@ -6,7 +6,7 @@ interface Session {
   expiresAt: number;
 }
 
-/** Who speaks through which address of a proxy; the session not heard of for the longest time makes room for a new one. */
+/** The clients behind each address of a proxy; a new session replaces the one that was idle longest. */
 export class ProxySessions {
   readonly #lifetime: number;
   readonly #most: number;
@@ -33,7 +33,7 @@ export class ProxySessions {
     this.#byPeer.set(key, { client, expiresAt: now + this.#lifetime });
   }
 
-  /** The client of a session that has not expired; finding it makes it last. */
+  /** The client of a session that has not expired; a lookup renews the session. */
   find(peer: Endpoint, now: number): Endpoint | undefined {
     const key = keyOf(peer);
     const session = this.#byPeer.get(key);

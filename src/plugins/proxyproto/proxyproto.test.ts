@@ -19,7 +19,7 @@ const LOCAL = `${SIGNATURE}20000000`;
 const V1 = hexOf("PROXY TCP4 192.0.2.9 198.51.100.9 2222 53\r\n");
 const V1_6 = hexOf("PROXY TCP6 2001:db8::9 2001:db8::a 2223 53\r\n");
 const V1_UNKNOWN = hexOf("PROXY UNKNOWN\r\n");
-/** Octets of a query behind the header. */
+/** Octets of a query after the header. */
 const QUERY = "12340100000100000000000001610474657374000001";
 
 function hexOf(text: string): string {
@@ -44,7 +44,7 @@ function greetingOf(block: string): {
   return { greeting, running };
 }
 
-/** "address port" of the client, with the length of the header; what is refused; or "more". */
+/** "address port" of the client, with the length of the header; the refusal; or "more". */
 function stream(block: string, hex: string, peer = PEER): string {
   const { greeting } = greetingOf(block);
   return told(() => greeting.readStream(Buffer.from(hex + QUERY, "hex"), peer), hex, peer);
@@ -90,7 +90,7 @@ describe("streams", () => {
     });
   }
 
-  test("skip looks for no header", () => {
+  test("skip does not look for a header", () => {
     assert.equal(stream("default skip", TCP4), `${REAL} behind 0 octets`);
   });
 
@@ -111,7 +111,7 @@ describe("streams", () => {
     test(`${hex.slice(24)} is refused`, () => assert.equal(stream("", hex), "refused"));
   }
 
-  test("a header that comes in pieces is waited for, and only a header", () => {
+  test("a header that arrives in pieces is waited for, and nothing else", () => {
     const { greeting } = greetingOf("");
     for (const hex of [TCP6, V1, V1_UNKNOWN, WITH_EXTENSION]) {
       const octets = Buffer.from(hex, "hex");
@@ -201,7 +201,7 @@ describe("sessions", () => {
     assert.deepEqual([ask("", 1), ask("", 2), ask("", 3)], ["192.0.2.7", undefined, "192.0.2.7"]);
   });
 
-  test("are not kept for who may not name clients, or for no time", () => {
+  test("are not kept for untrusted senders, or with a lifetime of 0", () => {
     for (const block of ["default ignore\n udp_session_tracking 5s", "udp_session_tracking -5s"]) {
       const { greeting } = greetingOf(block);
       greeting.readDatagram(Buffer.from(UDP4, "hex"), PEER);
@@ -210,7 +210,7 @@ describe("sessions", () => {
   });
 });
 
-test("refusals are logged now and then, with how many there were", () => {
+test("refusals are logged at intervals, with their number", () => {
   const { greeting, running } = greetingOf("");
   const refuse = () =>
     assert.throws(() => greeting.readDatagram(Buffer.from(TCP4, "hex"), PEER), GreetingError);
@@ -223,7 +223,7 @@ test("refusals are logged now and then, with how many there were", () => {
   assert.match(lines[1] ?? "", /\(and 49 more before\)/);
 });
 
-test("no octets do anything but give a header, none, or a refusal", () => {
+test("any octets give a header, no header, or a refusal", () => {
   const start = fc.constantFrom(
     "",
     SIGNATURE,
@@ -246,7 +246,7 @@ test("no octets do anything but give a header, none, or a refusal", () => {
   );
 });
 
-test("with tlv_metadata, clients have what follows the addresses, also in the datagrams of a session", () => {
+test("with tlv_metadata, clients have the bytes after the addresses, also in the datagrams of a session", () => {
   const header = WITH_EXTENSION.replace("2111", "2112");
   const extensionsOf = (block: string, hex: string): string | undefined => {
     const { greeting } = greetingOf(`${block}\nudp_session_tracking 5s`);

@@ -1,4 +1,4 @@
-/** `quic`: bounds of DNS over QUIC listeners. */
+/** `quic`: limits for DNS over QUIC listeners. */
 import { definePlugin, directive, integer, single } from "../../plugin/index.ts";
 
 const count = integer({ min: 1 });
@@ -19,6 +19,7 @@ export default definePlugin({
       max_connections: single(connections),
       worker_pool_size: single(count),
     },
+    occurrences: "first",
   }),
   configure({ max_streams, max_connections, worker_pool_size }, settings) {
     settings.maxQuicConnections = max_connections ?? settings.maxQuicConnections;

@@ -27,7 +27,6 @@ for (const [text, message] of [
   ["quic {\n max_connections many\n}", /invalid max_connections value 'many'/],
   ["quic {\n max_connections\n}", /Wrong argument count/],
   ["quic {\n max_connections 1 2\n}", /Wrong argument count or unexpected line ending after '2'/],
-  ["quic\nquic", /only be used once/],
 ] as const) {
   test(`refuses ${JSON.stringify(text)}`, () => {
     assert.throws(
@@ -36,3 +35,11 @@ for (const [text, message] of [
     );
   });
 }
+
+test("the first of several lines counts, as in CoreDNS", () => {
+  const { settings } = PluginTest.of(
+    quic,
+    "quic {\n max_connections 3\n}\nquic {\n max_connections 4\n more\n}",
+  );
+  assert.equal(settings.maxQuicConnections, 3);
+});

@@ -1,4 +1,4 @@
-/** `ready`: says over HTTP whether the plugins can answer queries. */
+/** `ready`: reports over HTTP whether the plugins can answer queries. */
 import { choice, definePlugin, directive, listenAddress, optional, single } from "../../plugin/index.ts";
 import { Ready } from "./ready.ts";
 

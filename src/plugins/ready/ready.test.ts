@@ -51,13 +51,13 @@ test("names the plugins that are not ready, sorted, and logs them", async () => 
   assert.equal(await probe(plugin), "503 nomad");
 });
 
-test("is ready where no plugin has anything to say", async () => {
+test("is ready if no plugin reports readiness", async () => {
   const plugin = await started("ready 127.0.0.1:9000", { neighbours: [{ name: "cache", instance: {} }] });
   assert.equal(await probe(plugin, "127.0.0.1:9000"), "200 OK");
   assert.deepEqual(plugin.log.lines, []);
 });
 
-test("does not ask again who was ready once", async () => {
+test("does not poll a plugin again that was ready once", async () => {
   const kubernetes = neighbour("kubernetes", { ready: true, asked: 0 });
   const plugin = await started("ready", { neighbours: [kubernetes] });
   assert.equal(await probe(plugin), "200 OK");
@@ -66,7 +66,7 @@ test("does not ask again who was ready once", async () => {
   assert.equal(kubernetes.state.asked, 1);
 });
 
-test("asks each time whether a plugin has become unfit", async () => {
+test("polls each time whether a plugin has become unfit", async () => {
   const state = { unfit: false };
   const instance = { ready: () => true, unfit: () => state.unfit };
   const plugin = await started("ready", { neighbours: [{ name: "kubernetes", instance }] });
@@ -77,7 +77,7 @@ test("asks each time whether a plugin has become unfit", async () => {
   assert.equal(await probe(plugin), "200 OK");
 });
 
-test("asks each time with continuously", async () => {
+test("polls each time with continuously", async () => {
   const kubernetes = neighbour("kubernetes", { ready: true, asked: 0 });
   const plugin = await started("ready {\n monitor continuously\n}", { neighbours: [kubernetes] });
   assert.equal(await probe(plugin), "200 OK");
@@ -85,7 +85,7 @@ test("asks each time with continuously", async () => {
   assert.equal(await probe(plugin), "503 kubernetes");
 });
 
-test("speaks for all blocks at one address, each in its own mode", async () => {
+test("reports for all blocks at one address, each in its own mode", async () => {
   const shared = new Map<string, unknown>();
   const [one, two] = [neighbour("kubernetes"), neighbour("kubernetes", { ready: true, asked: 0 })];
   const first = await started("ready", { shared, neighbours: [one] });
@@ -102,13 +102,13 @@ test("speaks for all blocks at one address, each in its own mode", async () => {
   assert.equal(await probe(elsewhere, ":8182"), "503 nomad");
 });
 
-test("adds what the plugins say of themselves for who asks for it, behind the same first line", async () => {
+test("adds the status lines of plugins on request, after the same first line", async () => {
   let age = 3;
   const says = () => [`cluster.local. services: watching, age ${age}s`, "cluster.local. pods: being listed"];
   const kubernetes = neighbour("kubernetes", { ready: false, asked: 0 }, says);
   const shared = new Map<string, unknown>();
   const plugin = await started("ready", { shared, neighbours: [kubernetes, neighbour("nomad")] });
-  // A plugin that speaks for two blocks in the same words is heard once.
+  // A plugin that has the same lines for two blocks is listed once.
   await started("ready", { shared, neighbours: [kubernetes] });
   assert.equal(await probe(plugin), "503 kubernetes,nomad");
   const details =
@@ -122,7 +122,7 @@ test("adds what the plugins say of themselves for who asks for it, behind the sa
   assert.equal(
     await probe(ready, ":8182", "?other=1&verbose=true"),
     `200 OK\n${details.replace("3s", "200s")}`,
-    "who was ready once is asked for its state all the same",
+    "a plugin that was ready once still reports its state",
   );
   await plugin.instances[0]?.drain?.();
   assert.equal(

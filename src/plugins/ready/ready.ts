@@ -7,7 +7,7 @@ export interface ReadyConfig {
 
 const PATH = "/ready";
 
-/** The readiness of one server block, told together with that of the other blocks at the same address. */
+/** The readiness of one server block, reported together with that of the other blocks at the same address. */
 export class Ready implements PluginInstance {
   readonly #config: ReadyConfig;
   readonly #site: Site;
@@ -34,7 +34,7 @@ export class Ready implements PluginInstance {
   }
 }
 
-/** What one address answers. */
+/** The endpoint of one address. */
 class ReadyEndpoint {
   served = false;
   shuttingDown = false;
@@ -55,7 +55,7 @@ class ReadyEndpoint {
     response.writeHead(status, { "content-type": "text/plain; charset=utf-8" }).end(body);
   };
 
-  /** How the plugins stand, a line each. */
+  /** The plugins' status, one line each. */
   #details(): string[] {
     return [...new Set(this.#blocks.flatMap((block) => block.details()))];
   }
@@ -70,7 +70,7 @@ class ReadyEndpoint {
   }
 }
 
-/** `/ready?verbose`, as Kubernetes' own servers have it. */
+/** `/ready?verbose`, as in Kubernetes' own servers. */
 function isVerbose(url: string | undefined): boolean {
   const query = url?.split("?", 2)[1];
   return query !== undefined && new URLSearchParams(query).has("verbose");
@@ -79,7 +79,7 @@ function isVerbose(url: string | undefined): boolean {
 class ReadyBlock {
   readonly #site: Site;
   readonly #untilReady: boolean;
-  /** Plugins that were ready once and are not asked again. */
+  /** Plugins that were ready once and are not polled again. */
   readonly #done = new Set<PluginInstance>();
 
   constructor(site: Site, untilReady: boolean) {
@@ -102,7 +102,7 @@ class ReadyBlock {
     return names;
   }
 
-  /** What its plugins say of themselves. */
+  /** The status lines of its plugins. */
   details(): string[] {
     return this.#site.block
       .plugins()

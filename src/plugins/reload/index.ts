@@ -1,4 +1,4 @@
-/** `reload`: puts a changed Corefile into force. */
+/** `reload`: applies changes of the Corefile. */
 import { definePlugin, directive, duration, optional, type Value, ValueProblem } from "../../plugin/index.ts";
 import { Reload } from "./reload.ts";
 

@@ -5,11 +5,11 @@ import type { Random } from "../../plugin/index.ts";
 import { ConfigRefused, PluginTest, type PluginTestOptions } from "../../plugin/testing.ts";
 import reload from "./index.ts";
 
-/** A server whose Corefile the test changes: its text is its hash, and `bad ...` cannot be put into force. */
+/** A server whose Corefile the test changes: its text is its hash, and `bad ...` fails to load. */
 class Control implements ServerControl {
   readonly sha512: string = "one";
   corefile = "one";
-  /** What is in force; a text with "without" has no `reload`. */
+  /** The running configuration; a text with "without" has no `reload`. */
   current: string | undefined = "one";
   readonly ends = new Set<() => void>();
   reads = 0;
@@ -75,7 +75,7 @@ function values(plugin: PluginTest<unknown>): { failed: number; version: string[
   };
 }
 
-test("another content with the same fault is news, and the same content is none", async () => {
+test("new content with the same fault is logged, and the same content is not", async () => {
   let contents = 1;
   const control = Object.assign(new Control(), { refusedContents: () => contents });
   const plugin = await started("reload 10s 0s", control);
@@ -89,7 +89,7 @@ test("another content with the same fault is news, and the same content is none"
   await plugin.stop();
 });
 
-test("names the configuration that runs", async () => {
+test("names the running configuration", async () => {
   const plugin = await started("reload", new Control());
   assert.deepEqual(plugin.log.lines, ["[INFO] plugin/reload: Running configuration SHA512 = one"]);
   assert.deepEqual(values(plugin), { failed: 0, version: ["sha512 one 1"] });
@@ -97,7 +97,7 @@ test("names the configuration that runs", async () => {
   assert.equal(plugin.clock.pendingTimers, 0);
 });
 
-test("reloads what changed, and then leaves the watch to the new configuration", async () => {
+test("reloads a changed Corefile, and leaves the watch to the new configuration", async () => {
   const control = new Control();
   const plugin = await started("reload 10s 0s", control);
   await plugin.clock.settle(10_000);
@@ -122,12 +122,12 @@ test("tries a faulty file once, until it changes again", async () => {
     plugin.log.lines.at(-1),
     "[ERROR] plugin/reload: Corefile changed but reload failed: cannot serve bad port",
   );
-  // What runs already is not put into force again, and the end of the fault is told once.
+  // The running configuration is not loaded again, and the end of the fault is logged once.
   control.corefile = "one";
   await plugin.clock.settle(30_000);
   assert.deepEqual(control.reloads, ["bad port"]);
   assert.deepEqual(plugin.log.lines.filter((line) => line.includes("[INFO]")).slice(1), [
-    "[INFO] plugin/reload: The Corefile is again what is in force",
+    "[INFO] plugin/reload: The Corefile equals the running configuration again",
   ]);
   control.corefile = "bad port";
   await plugin.clock.settle(10_000);
@@ -137,7 +137,7 @@ test("tries a faulty file once, until it changes again", async () => {
   assert.deepEqual(control.reloads.at(-1), "three");
 });
 
-test("says once what cannot be read or parsed, line by line", async () => {
+test("logs once, line by line, why a Corefile cannot be read or parsed", async () => {
   const control = new Control();
   const plugin = await started("reload 10s 0s", control);
   control.corefile = "unreadable";
@@ -160,7 +160,7 @@ test("says once what cannot be read or parsed, line by line", async () => {
 });
 
 describe("a new Corefile without reload", () => {
-  test("is watched on, with the same interval", async () => {
+  test("is still watched, with the same interval", async () => {
     const control = new Control();
     const plugin = await started("reload 10s 0s", control);
     control.corefile = "two without";
@@ -170,15 +170,15 @@ describe("a new Corefile without reload", () => {
     assert.deepEqual(values(plugin).version, ["sha512 two without 1"]);
     control.corefile = "three without";
     await plugin.clock.settle(10_000);
-    // What ran at first is no longer what runs.
+    // The first content is not the running configuration any more.
     control.corefile = "one";
     await plugin.clock.settle(10_000);
     assert.deepEqual(control.reloads, ["two without", "three without", "one"]);
-    // That has a watcher of its own.
+    // The new configuration has its own watcher.
     assert.deepEqual([plugin.clock.pendingTimers, control.ends.size], [0, 0]);
   });
 
-  test("put into force by the signal is watched on until another one has reload", async () => {
+  test("loaded by signal is still watched until another one has reload", async () => {
     const control = new Control();
     const plugin = await started("reload 10s 0s", control);
     control.corefile = "two without";
@@ -203,7 +203,7 @@ describe("a new Corefile without reload", () => {
   });
 });
 
-test("behind a Corefile that does not parse, the log says what stays in force, and its end once", async () => {
+test("after a Corefile that does not parse the log says which configuration stays in force, and the recovery once", async () => {
   const control = Object.assign(new Control(), {
     view: {
       startedAt: 0,
@@ -228,12 +228,12 @@ test("behind a Corefile that does not parse, the log says what stays in force, a
   control.corefile = "one";
   await plugin.clock.settle(30_000);
   assert.deepEqual(plugin.log.lines.slice(4), [
-    "[INFO] plugin/reload: The Corefile is again what is in force",
+    "[INFO] plugin/reload: The Corefile equals the running configuration again",
   ]);
   await plugin.stop();
 });
 
-test("ends while a look is under way", async () => {
+test("ends during a check", async () => {
   const control = new Control();
   const read = Promise.withResolvers<{ sha512: string }>();
   // The server stops.

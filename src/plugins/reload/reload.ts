@@ -30,11 +30,12 @@ export class Reload implements PluginInstance {
 }
 
 /**
- * Reads the Corefile at intervals, and has it put into force when it says something new. It goes on when a new Corefile has no `reload`, as in
- * CoreDNS: what was lost by mistake comes back with the next change. So it holds nothing of the configuration that it began with.
+ * Reads the Corefile at intervals, and reloads the server when it has changed. It continues if a new Corefile has no
+ * `reload`, as in CoreDNS, so that a directive lost by mistake can be restored by the next change. Therefore it holds
+ * no reference to the configuration that it started with.
  */
 class CorefileWatcher {
-  /** That of the last directive. */
+  /** The options of the last directive. */
   config: ReloadConfig = { interval: Number.POSITIVE_INFINITY, jitter: 0 };
   readonly #control: ServerControl;
   readonly #log: Logger;
@@ -42,13 +43,13 @@ class CorefileWatcher {
   readonly #random: Random;
   readonly #failed: CounterSlot;
   readonly #version: GaugeFamily;
-  /** Hash of the configuration that runs, or was tried last. */
+  /** Hash of the running configuration, or of the one tried last. */
   #known: string;
-  /** Why the Corefile could not be read the last time. */
+  /** Why the Corefile could not be read last time. */
   #problem: string | undefined;
-  /** How many contents the server had refused when the {@link #problem} was told. */
+  /** The server's count of refused contents when {@link #problem} was reported. */
   #refusedContents = 0;
-  /** What was read last is not what is in force, because that failed. */
+  /** The content read last is not in force, because its reload failed. */
   #hasFailed = false;
   #period = 0;
   #timer: Timer | undefined;
@@ -83,7 +84,7 @@ class CorefileWatcher {
     this.#schedule();
   }
 
-  /** Its configuration has been replaced, or the server stops. */
+  /** Called when the configuration is replaced, or the server stops. */
   stop(): void {
     const later = this.#control.inForce?.();
     if (this.#timer === undefined || this.#ended || later === undefined || later.hasPlugin("reload")) {
@@ -119,7 +120,7 @@ class CorefileWatcher {
     const control = this.#control;
     const inForce = control.inForce?.();
     if (this.#forgetServer !== undefined && (inForce === undefined || inForce.hasPlugin("reload"))) {
-      // A reload by the signal has made another watcher.
+      // A reload by signal has made another watcher.
       this.#end();
       return;
     }
@@ -135,24 +136,24 @@ class CorefileWatcher {
     const current = inForce?.sha512 ?? control.sha512;
     if (sha512 === current && this.#hasFailed) {
       this.#hasFailed = false;
-      this.#log.info("The Corefile is again what is in force");
+      this.#log.info("The Corefile equals the running configuration again");
     }
     if (sha512 === this.#known) return;
-    // Tried once, however it ends.
+    // Tried once, whatever the result.
     this.#known = sha512;
     if (sha512 === current) return;
     try {
       await control.reload();
       const now = control.inForce?.();
-      // The new configuration has a watcher of its own, unless it has no `reload`.
+      // The new configuration has its own watcher, unless it has no `reload`.
       if (now === undefined || now.hasPlugin("reload")) this.#end();
     } catch (error) {
-      // The server has said where, and what goes on.
+      // The server has logged the place, and which configuration stays in force.
       this.#fail(messageOf(error).trim().split("\n", 1));
     }
   }
 
-  /** A file that does not parse has no hash: it is known by what is wrong with it, and by the server's count of contents. */
+  /** A file that does not parse has no hash: it is identified by its error, and by the server's count of contents. */
   #refuse(error: unknown): void {
     const reason = messageOf(error).trim();
     const contents = this.#control.refusedContents?.() ?? 0;

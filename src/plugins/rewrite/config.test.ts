@@ -3,7 +3,7 @@ import { test } from "node:test";
 import { ConfigRefused, PluginTest } from "../../plugin/testing.ts";
 import rewrite from "./index.ts";
 
-/** Rules, and what is said of them; nothing is said of those that start. */
+/** Rules, and the message for each; `undefined` for valid rules. */
 const TABLE: readonly (readonly [string, string | undefined])[] = [
   ["rewrite", "no rule type specified for rewrite"],
   ["rewrite name a", "too few arguments for a name rule"],
@@ -143,7 +143,7 @@ for (const [rule, message] of TABLE) {
   });
 }
 
-test("an expression may have 10,000 characters, and not one more", () => {
+test("an expression may have 10,000 characters, but no more", () => {
   PluginTest.of(rewrite, `rewrite name regex ${"a".repeat(10_000)} b`);
   assert.throws(
     () => PluginTest.of(rewrite, `rewrite name regex ${"a".repeat(10_001)} b`),
@@ -151,7 +151,7 @@ test("an expression may have 10,000 characters, and not one more", () => {
   );
 });
 
-test("names that are none are pointed out", () => {
+test("invalid names get a warning", () => {
   const { warnings } = PluginTest.of(rewrite, "rewrite name a..b c\nrewrite name c a..b");
   assert.equal(warnings.length, 2);
   assert.match(warnings[0] ?? "", /'a\.\.b' is not a domain name: the rule never matches/);

@@ -1,4 +1,4 @@
-/** `edns0` rules: options for the plugins behind, and for upstream servers. */
+/** `edns0` rules: EDNS options for the plugins behind `rewrite` and for upstream servers. */
 import { type Edns, type EdnsOption, EdnsOptionCode, encodeClientSubnet } from "../../dns/index.ts";
 import type { Query } from "../../plugin/index.ts";
 import { type Applied, NOT_APPLIED, type ReplyChange, type RewriteRule } from "./rule.ts";
@@ -8,13 +8,13 @@ export type EdnsAction = (typeof EDNS_ACTIONS)[number];
 
 /** Where the data of an option comes from. */
 export interface OptionSource {
-  /** @returns `undefined` where there is nothing to be said: the rule does not apply then */
+  /** @returns `undefined` if there is no data: the rule does not apply */
   data(query: Query): Uint8Array | undefined;
-  /** `append` adds a second option of the code beside one that is there. */
+  /** `append` adds a second option with the code beside an existing one. */
   readonly appendsAlways: boolean;
 }
 
-/** Made where the client sent no OPT. */
+/** Used when the client sent no OPT. */
 const NEW_OPT: Edns = Object.freeze({ udpSize: 4096, version: 0, dnssecOk: false, options: [] });
 
 export class EdnsRule implements RewriteRule {
@@ -50,7 +50,7 @@ export class EdnsRule implements RewriteRule {
     const option = { code: this.code, data };
     const options = this.#optionsWith(edns.options, option, present);
     if (options !== undefined) return this.#changed(asked, { ...edns, options });
-    // The OPT that was made for it goes on all the same, as CoreDNS has it.
+    // The new OPT is still sent, as in CoreDNS.
     return asked.hasEdns ? NOT_APPLIED : this.#changed(asked, edns, true);
   }
 
@@ -79,7 +79,7 @@ export class EdnsRule implements RewriteRule {
 const SHOWN: ReplyChange = Object.freeze({ showsOptions: true });
 const HIDDEN: ReplyChange = Object.freeze({ showsOptions: false });
 
-/** Octets that stand in the Corefile. */
+/** Data given in the Corefile. */
 export class FixedData implements OptionSource {
   readonly #data: Uint8Array;
   readonly appendsAlways = true;
@@ -93,7 +93,7 @@ export class FixedData implements OptionSource {
   }
 }
 
-/** `{qname}` and its like, or a metadata label. */
+/** A variable such as `{qname}`, or a metadata label. */
 export class VariableData implements OptionSource {
   readonly #read: (query: Query) => Uint8Array | undefined;
   readonly appendsAlways = false;
@@ -132,7 +132,7 @@ export class SubnetData implements OptionSource {
 export const NSID_CODE = EdnsOptionCode.NSID;
 export const SUBNET_CODE = EdnsOptionCode.CLIENT_SUBNET;
 
-/** What a variable of a rule stands for, by its name without braces. */
+/** Values of the variables, by name without braces. */
 export const VARIABLES: ReadonlyMap<string, (query: Query) => Uint8Array> = new Map([
   ["qname", ({ name }) => Buffer.from(`${name}`)],
   ["qtype", ({ type }) => u16(type)],

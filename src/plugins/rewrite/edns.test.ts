@@ -5,7 +5,7 @@ import type { Query } from "../../plugin/index.ts";
 import { makeTestQuery, PluginTest, type QuestionOptions } from "../../plugin/testing.ts";
 import rewrite from "./index.ts";
 
-/** Options as "code=hex", the size in front; "none" without OPT. */
+/** Options as "code=hex", after the size; "none" without OPT. */
 function words(edns: Edns | undefined): string {
   if (edns === undefined) return "none";
   return [
@@ -48,7 +48,7 @@ async function seen(
   return { asked: words(asked?.edns), shown: words(outcome.edns) };
 }
 
-/** A rule, what the client sends, and what the plugins behind see. */
+/** A rule, the options of the client, and the options that the plugins behind see. */
 const TABLE: readonly (readonly [string, string, string])[] = [
   ["local set 0xffee 0x0102", "none", "4096 65518=0102"],
   ["local set 0xffee 0x0102", "1232", "1232 65518=0102"],
@@ -117,7 +117,7 @@ describe("edns0", () => {
     assert.equal(asked, "1232 65010=73686f70");
   });
 
-  test("a rule that finds nothing to replace lets the next one have its say", async () => {
+  test("after a rule that finds nothing to replace the next rule applies", async () => {
     const { asked } = await seen(
       "rewrite edns0 nsid replace\nrewrite edns0 local set 9 a\nrewrite edns0 local set 10 b",
       "1232",
@@ -139,7 +139,7 @@ describe("edns0", () => {
     ["nsid set", "none", "none"],
     ["local set 3 x", "512 3=", "512 3=78"],
   ] as const) {
-    test(`${rule}: the client that sent ${sent} is shown ${shown}`, async () => {
+    test(`${rule}: the client that sent ${sent} gets ${shown}`, async () => {
       assert.equal((await seen(`rewrite edns0 ${rule}`, sent)).shown, shown);
     });
   }
@@ -148,7 +148,7 @@ describe("edns0", () => {
     ["subnet set 24 56", "1232", "1232 8=00011818c00002 15=0004", "1232 15=0004"],
     ["subnet set 24 56 revert", "1232", "1232 8=00011818c00002", "1232"],
     ["subnet set 24 56", "1232 8=00011800c63364", "1232 8=00011818c00002", "1232"],
-    // The client's own network, as it is, leaves its answer alone.
+    // The client's own subnet leaves its answer unchanged.
     [
       "subnet append 24 56\nrewrite edns0 local set 9 x",
       "1232 8=00011800c63364",
@@ -175,7 +175,7 @@ describe("edns0", () => {
     });
   }
 
-  test("codes of local rules are sent back by the listener", () => {
+  test("the listener echoes the codes of local rules", () => {
     const running = PluginTest.of(
       rewrite,
       "rewrite edns0 local set 0xffee a\nrewrite edns0 local unset 65001\nrewrite edns0 subnet set 24 56",

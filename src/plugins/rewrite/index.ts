@@ -1,4 +1,4 @@
-/** `rewrite`: other questions for the plugins behind, and other answers for the client. */
+/** `rewrite`: changes queries for the plugins behind it, and replies for the client. */
 import { customDirective, definePlugin } from "../../plugin/index.ts";
 import { EdnsRule, SUBNET_CODE } from "./edns-rule.ts";
 import { parseRule } from "./parse-rule.ts";
@@ -19,7 +19,7 @@ export default definePlugin({
     },
   ),
   configure(rules, settings) {
-    // A network that a rule made is no answer to a client (RFC 7871 section 7.2.2).
+    // A client must not get a reply for a subnet that a rule added (RFC 7871 section 7.2.2).
     for (const rule of rules)
       if (rule instanceof EdnsRule && rule.code !== SUBNET_CODE) settings.echoedOptions.push(rule.code);
   },

@@ -1,4 +1,4 @@
-/** `rewrite name regex FROM TO metadata`: the new name has groups of the old one in it, and metadata of the query. */
+/** `rewrite name regex FROM TO metadata`: the new name contains groups of the old one and metadata of the query. */
 
 import type { Name } from "../../dns/index.ts";
 import { compilePattern, type Pattern, PatternError } from "../../lib/text/pattern.ts";
@@ -6,7 +6,7 @@ import { type Query, ValueProblem } from "../../plugin/index.ts";
 import { InvalidName, type NameChanger } from "./name-change.ts";
 import { nameOfResult } from "./name-text.ts";
 
-/** What a name is made of, from left to right. */
+/** The parts of a name, from left to right. */
 export type NamePiece =
   | { readonly kind: "text"; readonly text: string }
   | { readonly kind: "group"; readonly group: number }
@@ -36,7 +36,7 @@ export class LabelledName implements NameChanger {
     return pieces instanceof ValueProblem ? pieces : new LabelledName(pattern, pieces);
   }
 
-  /** A label without a value is as good as a name that does not match. */
+  /** A label without a value counts as a name that does not match. */
   matches(asked: Query): boolean {
     this.#result = this.#made(asked);
     this.#asked = asked;

@@ -1,4 +1,4 @@
-/** The five ways in which rules match names and make others of them. */
+/** The five ways in which rules match and change names. */
 import { Name } from "../../dns/index.ts";
 import { FOLD, octetAt } from "../../dns/octets.ts";
 import type { Query } from "../../plugin/index.ts";
@@ -15,7 +15,7 @@ import type { PatternTemplate } from "./pattern-template.ts";
 export const MATCH_KINDS = ["exact", "prefix", "suffix", "substring", "regex"] as const;
 export type MatchKind = (typeof MATCH_KINDS)[number];
 
-/** A name that a rule made, and that is none: what its text is. */
+/** An invalid name that a rule made, as text. */
 export class InvalidName {
   readonly text: string;
 
@@ -24,7 +24,7 @@ export class InvalidName {
   }
 }
 
-/** Tells names that a rule is for, and makes new ones of them. Nothing is made for a name that it does not match. */
+/** Matches names and makes new ones. Allocates nothing for a name that does not match. */
 export interface NameChanger {
   matches(asked: Query, name: NameText): boolean;
   /** Called for names that match. */
@@ -42,7 +42,7 @@ export class ExactName implements NameChanger {
     this.to = nameOfText(parseTextPart(to, true)) ?? new InvalidName(to);
   }
 
-  /** Compares octets of the query: no name is made for queries that pass. */
+  /** Compares bytes of the query, so that queries that do not match need no `Name`. */
   matches({ bytes, nameEnd }: Query): boolean {
     const wire = this.#wire;
     if (wire === undefined || nameEnd - 12 !== wire.length) return false;
@@ -56,7 +56,7 @@ export class ExactName implements NameChanger {
   }
 }
 
-/** A suffix that begins with a dot, for one that does, too: whole labels change places, as octets. */
+/** Replaces a suffix that begins with a dot by another one: whole labels are replaced in wire form. */
 export class LabelSuffix implements NameChanger {
   readonly from: Uint8Array;
   readonly to: Uint8Array;
@@ -87,7 +87,7 @@ export class LabelSuffix implements NameChanger {
     return Name.fromCheckedWire(wire);
   }
 
-  /** Where the suffix stands in a message, -1 where it does not. */
+  /** Offset of the suffix in a message, -1 if it is absent. */
   #place(bytes: Uint8Array, nameEnd: number): number {
     const { from } = this;
     const place = nameEnd - from.length;
@@ -162,7 +162,7 @@ export class PatternName implements NameChanger {
   }
 }
 
-/** Tells names that `ttl` and `rcode` rules are for. */
+/** Matches names for `ttl` and `rcode` rules. */
 export interface NameCondition {
   matches(asked: Query, name: NameText): boolean;
 }

@@ -14,7 +14,7 @@ export class NameRule implements RewriteRule {
   readonly #backOfAll: ReplyChange | undefined;
   readonly #putsNameBack: boolean;
 
-  /** @param fixed what is done to every reply, besides what depends on the name of the query */
+  /** @param fixed changes to every reply that do not depend on the name of the query */
   constructor(options: {
     continues: boolean;
     text: string;
@@ -39,7 +39,7 @@ export class NameRule implements RewriteRule {
   }
 }
 
-/** Maps a name, and all names below it, back to the one that was asked for. */
+/** Maps a name, and all names below it, back to the client's name. */
 export class NameBack implements ReplyChange {
   readonly restoresQuestion: boolean;
   readonly #changed: Uint8Array;
@@ -65,7 +65,7 @@ export class NameBack implements ReplyChange {
 
   #putBack(name: WireName): void {
     const place = name.placeOf(this.#changed);
-    // Every name lies below the root: that alone is the one that was asked for.
+    // Every name lies below the root, so only the root itself is mapped back to the client's name.
     if (place === 0 || (place > 0 && this.#changed.length > 1))
       name.replaceFrom(place, this.#original.bytes, 12, this.#original.nameEnd);
   }
@@ -115,7 +115,7 @@ export class TextSuffixBack implements ReplyChange {
   }
 }
 
-/** `answer name RE TO` and `answer value RE TO`; as all rules on the way back, the last one comes first. */
+/** `answer name RE TO` and `answer value RE TO`; as with all rules for replies, the last one applies first. */
 export class PatternBack implements ReplyChange {
   readonly #owners: readonly PatternTemplate[];
   readonly #values: readonly PatternTemplate[];
@@ -134,7 +134,7 @@ export class PatternBack implements ReplyChange {
   }
 }
 
-/** Several changes of one rule, in their order. */
+/** Several changes of one rule, in order. */
 export class ChangesInTurn implements ReplyChange {
   readonly #changes: readonly ReplyChange[];
 

@@ -1,22 +1,23 @@
 /**
- * Names as the rules of `rewrite` see them: the text in lower case, with a dot behind each label. It is kept as
- * numbers, an octet each, so that a dot within a label is no end of a label, and comparing makes no string.
+ * Names in the form that the rules of `rewrite` match: text in lower case, with a dot after each label. It is stored
+ * as numbers, one per octet, so that a dot within a label differs from the end of a label, and comparisons make no
+ * string.
  */
 import { Name, NameError } from "../../dns/index.ts";
 import { FOLD } from "../../dns/octets.ts";
 
-/** The dot behind a label. */
+/** The dot after a label. */
 const DOT = 0x100;
 
 const MAX_NAME_OCTETS = 255;
 const MAX_LABEL_OCTETS = 63;
 
-/** A part of such a text, as a rule has it. */
+/** A part of such a text in a rule. */
 export type TextPart = readonly number[];
 
 /**
- * Reads a word of a rule: escapes as in zone text, other characters than ASCII as their octets in UTF-8.
- * @param qualified whether a dot is put behind it where it has none
+ * Parses a word of a rule: escapes as in zone text, characters outside ASCII as their octets in UTF-8. @param
+ * qualified whether to append a missing final dot
  */
 export function parseTextPart(word: string, qualified: boolean): TextPart {
   const octets = Buffer.from(word);
@@ -38,12 +39,12 @@ export function parseTextPart(word: string, qualified: boolean): TextPart {
   return part;
 }
 
-/** Whether it begins with a dot, so that it can only stand behind a whole label. */
+/** Whether the part begins with a dot, so that it matches only after a whole label. */
 export function beginsWithDot(part: TextPart): boolean {
   return part[0] === DOT;
 }
 
-/** The name that a text is: that of the root for a dot alone, `undefined` where it is none. */
+/** The name that a text stands for: the root for a single dot, `undefined` for an invalid name. */
 export function nameOfText(text: TextPart): Name | undefined {
   const { length } = text;
   if (length === 1 && text[0] === DOT) return Name.root;
@@ -66,7 +67,7 @@ export function nameOfText(text: TextPart): Name | undefined {
 
 const NO_OCTETS = new Uint8Array(0);
 
-/** A name to be compared with parts of text. One object is filled again and again, when somebody looks at it. */
+/** A name to compare with parts of text. One object is reused for all names. */
 export class NameText {
   readonly #codes = new Uint16Array(MAX_NAME_OCTETS);
   #length = 0;
@@ -82,7 +83,7 @@ export class NameText {
     this.#length = 0;
   }
 
-  /** Nothing that is read later is held. */
+  /** Drops the reference to the bytes. */
   clear(): void {
     this.#bytes = NO_OCTETS;
   }
@@ -159,7 +160,7 @@ function fold(octet: number): number {
   return FOLD[octet] ?? octet;
 }
 
-/** A name out of text that a rule made, completed with a dot; `undefined` where it is none. */
+/** Completes text that a rule made with a dot and parses it as a name; `undefined` if it is invalid. */
 export function nameOfResult(text: string): Name | undefined {
   try {
     return Name.parse(text.toLowerCase());

@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { describe, test } from "node:test";
 import { type RewritingZone, rewritten } from "./fixtures/rewriting.ts";
 
-/** A rule, a question, what is asked for it, and the records that come back. */
+/** A rule, a question, the rewritten question, and the records of the reply. */
 type Row = readonly [rule: string, question: string, asked: string, records: readonly string[]];
 
 const ZONE: RewritingZone = {
@@ -395,7 +395,7 @@ for (const [rule, name, text] of [
   });
 }
 
-test("a name that has no room for what is put back stays as it is", async () => {
+test("a name that is too long for its original suffix stays unchanged", async () => {
   const long = `${"x".repeat(60)}.${"y".repeat(60)}.${"z".repeat(60)}`;
   const zone: RewritingZone = { "b. a": [`${long}.b. 60 IN A 192.0.2.1`] };
   const from = `${"p".repeat(60)}.${"q".repeat(60)}`;
@@ -425,13 +425,13 @@ describe("metadata in the new name", () => {
     ["a label without a value", { "kubernetes/client-namespace": "" }],
     ["other labels, in other letters", { "kubernetes/Client-Namespace": "team-a" }],
   ] as const) {
-    test(`with ${title}, the rule does not match, and the next one is asked`, async () => {
+    test(`with ${title}, the rule does not match, and the next rule applies`, async () => {
       assert.deepEqual((await ask(`${rule}\n${next}`, metadata)).asked, ["fallback.test. A"]);
       assert.deepEqual((await ask(rule, metadata)).asked, ["Web.example. A"]);
     });
   }
 
-  test("is text, whatever it holds; what becomes no name fails", async () => {
+  test("is plain text; an invalid name fails", async () => {
     const { asked } = await ask("rewrite name regex . {a/b}.test metadata", { "a/b": "{0}" });
     assert.deepEqual(asked, ["{0}.test. A"]);
     const { rcode } = await ask("rewrite name regex . {a/b}.test metadata", { "a/b": "a..b" });

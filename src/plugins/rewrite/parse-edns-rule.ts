@@ -100,14 +100,14 @@ function subnetRule({ continues, text }: RuleWords, action: EdnsAction, args: re
   return new EdnsRule({ continues, text, action, code: SUBNET_CODE, source, revert });
 }
 
-/** An empty option: a client asks for NSID with it (RFC 5001). */
+/** An empty option: clients request the NSID with it (RFC 5001). */
 const NO_DATA: OptionSource = new FixedData(new Uint8Array(0));
 
 function isRevert(word: Token | undefined): boolean {
   return word?.text.toLowerCase() === "revert";
 }
 
-/** Decimal, or hexadecimal behind `0x`. */
+/** A decimal number, or a hexadecimal one with `0x`. */
 function readUnsigned(word: Token | undefined, most: number): number {
   const text = word?.text ?? "";
   const isNumber = /^(?:\d+|0x[0-9a-f]+)$/i.test(text);
@@ -154,7 +154,7 @@ function readHex(word: Token): Uint8Array {
   if (digits.length % 2 === 1)
     throw new RuleProblem("encoding/hex: odd length hex string", {
       at: word,
-      expected: "two digits for each octet",
+      expected: "two digits for each byte",
     });
   return Buffer.from(digits, "hex");
 }

@@ -46,7 +46,7 @@ function requireArguments(args: readonly Token[], least: number, rule: string): 
   throw new RuleProblem(`too few (${args.length}) arguments for a ${rule} rule`, { at: args.at(-1) });
 }
 
-/** The kind may be left out, but only where nothing else stands behind. */
+/** The kind of match may be left out, but only if no other word follows. */
 function splitKind(
   args: readonly Token[],
   count: number,
@@ -116,7 +116,7 @@ function readRcode(word: Token | undefined, which: string): number {
   });
 }
 
-/** Targets are compared as text; names are completed with a dot for `exact` alone, as CoreDNS has it. */
+/** Targets are compared as text; only for `exact` are names completed with a dot, as in CoreDNS. */
 function targetChange(
   kind: MatchKind,
   from: string,

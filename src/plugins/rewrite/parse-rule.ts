@@ -21,7 +21,7 @@ const FIELDS = new Map<string, (words: RuleWords) => RewriteRule>([
   ["rcode", parseRcodeRule],
 ]);
 
-/** @returns `undefined` where something was reported */
+/** @returns `undefined` after reporting a problem */
 export function parseRule(directive: Directive, context: ConfigContext): RewriteRule | undefined {
   try {
     return ruleOf(wordsOf(directive), context);
@@ -34,7 +34,7 @@ export function parseRule(directive: Directive, context: ConfigContext): Rewrite
   }
 }
 
-/** The words of a block are read where the line has no rule of its own. */
+/** The words of a block are used if the line has no rule of its own. */
 function wordsOf(directive: Directive): readonly Token[] {
   if (directive.args.length >= 2 || directive.block === undefined) return directive.args;
   return [...directive.args, ...directive.block.flatMap(({ name, args }) => [name, ...args])];
@@ -54,7 +54,7 @@ function ruleOf(words: readonly Token[], context: ConfigContext): RewriteRule {
   if (keyword === "answer") {
     throw new RuleProblem("response rewrites must begin with a name rule", {
       at: field,
-      expected: "name [exact|prefix|suffix|substring|regex] FROM TO in front of it",
+      expected: "name [exact|prefix|suffix|substring|regex] FROM TO before it",
     });
   }
   const parse = FIELDS.get(keyword);

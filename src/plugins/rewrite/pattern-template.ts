@@ -1,7 +1,7 @@
 import { compilePattern, type Pattern, PatternError } from "../../lib/text/pattern.ts";
 import { ValueProblem } from "../../plugin/index.ts";
 
-/** A regular expression, and what a text that it matches becomes: `{N}` stands for its group N. */
+/** A regular expression, and a template for text that matches: `{N}` stands for group N. */
 export class PatternTemplate {
   readonly #pattern: Pattern;
   readonly #template: string;
@@ -11,7 +11,7 @@ export class PatternTemplate {
     this.#template = template;
   }
 
-  /** @returns the new text, `undefined` where the expression does not match */
+  /** @returns the new text, `undefined` if the expression does not match */
   rewrite(text: string): string | undefined {
     const match = this.#pattern.match(text);
     if (match === undefined) return undefined;
@@ -22,10 +22,7 @@ export class PatternTemplate {
   }
 }
 
-/**
- * Reads an expression and its template.
- * @param about begins the messages, empty for none
- */
+/** Parses an expression and its template. @param about prefix of the messages, may be empty */
 export function parseTemplate(
   expression: string,
   template: string,

@@ -1,4 +1,4 @@
-/** `class` and `type` rules: the rest of the question. The records of the reply stay as they are. */
+/** `class` and `type` rules change the rest of the question. The records of the reply stay unchanged. */
 import { className, recordTypeName } from "../../dns/index.ts";
 import type { Query } from "../../plugin/index.ts";
 import { type Applied, NOT_APPLIED, type RewriteRule } from "./rule.ts";

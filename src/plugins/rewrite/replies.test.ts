@@ -18,7 +18,7 @@ const ZONE: RewritingZone = {
   "wwwx.test. a": ["wwwx.test. 60 IN A 192.0.2.12"],
 };
 
-/** A rule, a name, and the TTLs that its addresses are shown with. */
+/** A rule, a name, and the TTLs of its addresses in the reply. */
 const TTLS: readonly (readonly [string, string, readonly number[]])[] = [
   ["rewrite ttl www.example.net 42", "www.example.net.", [42]],
   ["rewrite ttl www.example.net 42", "WWW.example.net.", [42]],
@@ -57,7 +57,7 @@ describe("ttl", () => {
     });
   }
 
-  test("holds the one TTL that a cache shows for all records", async () => {
+  test("clamps the one TTL that a cache shows for all records", async () => {
     const running = PluginTest.of(rewrite, "rewrite ttl www.example.net -20");
     const answer = records("www.example.net. 300 IN A 192.0.2.10");
     const outcome = await running.outcome({
@@ -106,7 +106,7 @@ describe("rcode", () => {
     });
   }
 
-  test("answers a query that failed, where it has another rcode for it", async () => {
+  test("turns a failure into a reply if it matches the rcode", async () => {
     const changed = await rewritten("rewrite rcode x.test SERVFAIL NXDOMAIN", { name: "x.test." }, {});
     assert.deepEqual([changed.outcome.kind, changed.rcode], ["reply", 3]);
     const kept = await rewritten("rewrite rcode x.test REFUSED NXDOMAIN", { name: "x.test." }, {});
@@ -209,7 +209,7 @@ for (const late of [false, true]) {
       });
     }
 
-    test("a target that leads back to its own rule comes to an end", async () => {
+    test("a target that leads back to its own rule terminates", async () => {
       const result = await rewritten(
         "rewrite cname target.one.test loop.test",
         { name: "loop.test." },
@@ -220,14 +220,14 @@ for (const late of [false, true]) {
       assert.equal(`${result.outcome.kind} ${result.rcode}`, "failed 2");
     });
 
-    test("a target that no plugin answers for is the alias all the same", async () => {
+    test("an alias stays in the reply if no plugin answers for its target", async () => {
       const result = await rewritten(
-        "rewrite cname target.one.test nobody.test",
+        "rewrite cname target.one.test elsewhere.test",
         { name: "cdn.test." },
-        { ...CNAMES, "nobody.test. a": { error: new NoNextPluginError("rewrite") } },
+        { ...CNAMES, "elsewhere.test. a": { error: new NoNextPluginError("rewrite") } },
         late,
       );
-      assert.deepEqual(result.records, ["cdn.test. 60 IN CNAME nobody.test."]);
+      assert.deepEqual(result.records, ["cdn.test. 60 IN CNAME elsewhere.test."]);
     });
   });
 }

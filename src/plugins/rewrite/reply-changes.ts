@@ -1,4 +1,4 @@
-/** The way back of a reply: the rules that applied, the last one first. */
+/** Applies the rules to a reply, the last one first. */
 import {
   CNAME,
   type Edns,
@@ -21,8 +21,8 @@ export class ReplyChanges {
   readonly #names = new NamesOfRules();
 
   /**
-   * @param query the query as it came to this plugin, whose question the reply gets back
-   * @param asked what the rules made of it
+   * @param query the query as the plugin received it, whose question the reply gets back @param asked the query after
+   * the rules
    */
   apply(
     outcome: Outcome,
@@ -36,7 +36,7 @@ export class ReplyChanges {
     return this.#upTo(changes.length, outcome, query, asked, changes);
   }
 
-  /** Applies the changes in front of `end`, from behind. */
+  /** Applies the changes before `end`, from the last to the first. */
   #upTo(
     end: number,
     reply: Reply,
@@ -67,7 +67,10 @@ export class ReplyChanges {
     return followed.kind === "failed" ? followed : this.#upTo(end, followed, query, asked, changes);
   }
 
-  /** Changes rcode, TTLs and names by the rules from `start` to `end`, and makes it the reply to `question`. */
+  /**
+   * Changes rcode, TTLs and names by the rules from `start` to `end`, and turns the result into the reply to
+   * `question`.
+   */
   #change(reply: Reply, question: Query, changes: readonly ReplyChange[], start: number, end: number): void {
     let changesNames = false;
     let changesTtls = false;
@@ -85,14 +88,14 @@ export class ReplyChanges {
     if (!changesNames && !changesTtls && !isMoved) return;
     const names = changesNames ? this.#names.of(changes, start, end) : undefined;
     const ttl = changesTtls ? (seconds: number) => ttlBy(changes, start, end, seconds) : undefined;
-    // One rule alone: what others made of the name in between is not known here.
+    // Only for a single rule: the names that other rules made in between are not available here.
     const keepsQuestion = changes.length === 1 && changes[0]?.restoresQuestion === true && isMoved;
     const encoded = this.#respeller.respell(reply.sections, reply.query, question, names, keepsQuestion, ttl);
     reply.replaceEncoded(question, encoded);
     this.#names.clear();
   }
 
-  /** Looks the target of an alias up anew where a rule has another one for it. */
+  /** Resolves an alias again if a rule changes its target. */
   #follow(reply: Reply, target: CnameTarget, asked: Query): Reply | Failure | Promise<Reply | Failure> {
     if (!hasAlias(reply)) return reply;
     const { answer } = reply;
@@ -103,7 +106,7 @@ export class ReplyChanges {
         ...answer.slice(0, index).filter((earlier) => CNAME.is(earlier)),
         CNAME.create(record.name, record.ttl, { target: to }, record.class),
       ];
-      asked.trace?.note(`the alias ${record.name} leads to ${to} now`, { target: `${to}` });
+      asked.trace?.note(`the alias ${record.name} now points to ${to}`, { target: `${to}` });
       const outcome = asked.lookup(to, asked.type);
       return outcome instanceof Promise
         ? outcome.then((settled) => joined(reply, aliases, settled))
@@ -113,7 +116,7 @@ export class ReplyChanges {
   }
 }
 
-/** The names of one reply on their way through several rules. */
+/** The names of one reply while several rules are applied to it. */
 class NamesOfRules implements NameChange {
   #changes: readonly ReplyChange[] = [];
   #start = 0;
@@ -145,7 +148,7 @@ function ttlBy(changes: readonly ReplyChange[], start: number, end: number, seco
   return ttl;
 }
 
-/** An rcode rule answers a failure that it has another rcode for; the server answers all others. */
+/** Turns a failure into a reply if an rcode rule matches it; the server answers other failures. */
 function withFailureRcode(
   failure: Extract<Outcome, { kind: "failed" }>,
   query: Query,
@@ -157,11 +160,12 @@ function withFailureRcode(
 }
 
 /**
- * The OPT of the reply. A client gets no option that it has not sent, nor the network of another one, whatever a rule put into the query. Of those that
- * it has sent and a rule without `revert` has changed, it gets what CoreDNS makes of the changed query if the reply has no OPT of its own.
+ * Sets the OPT of the reply. A client gets no option that it did not send, and no subnet of another client, whatever
+ * a rule added to the query. For options that the client sent and a rule without `revert` changed, it gets what
+ * CoreDNS makes of the changed query if the reply has no OPT of its own.
  */
 function setOpt(reply: Reply, query: Query, asked: Query, changes: readonly ReplyChange[]): void {
-  // Who sent no OPT understands none (RFC 6891 section 7), whatever was asked on its behalf.
+  // A client that sent no OPT does not understand one (RFC 6891 section 7), whatever was sent on its behalf.
   if (!query.hasEdns && asked.hasEdns) reply.edns = undefined;
   if (!query.root.hasEdns || !changesOptions(changes)) return;
   const { edns } = asked;
@@ -186,7 +190,10 @@ function changesOptions(changes: readonly ReplyChange[]): boolean {
   return false;
 }
 
-/** Whether an option of the changed query, or the answer to it, concerns the client. That to another network has to be discarded (RFC 7871 section 7.3). */
+/**
+ * Whether an option of the changed query, or the answer to it, is meant for the client. The answer for another subnet
+ * has to be discarded (RFC 7871 section 7.3).
+ */
 function mayAnswer({ code, data }: EdnsOption, sent: readonly EdnsOption[]): boolean {
   const own = findOption(sent, code);
   if (own === undefined) return false;
@@ -200,8 +207,8 @@ function hasAlias({ sections: encoded }: Reply): boolean {
 }
 
 /**
- * A target that cannot be looked up leaves the reply as it was. If the new target leads back to the rule, there is no answer: the name would have
- * several aliases (RFC 2181 section 10.1).
+ * Adds the records of a new target. If it cannot be resolved, the reply stays as it was. If the new target leads back
+ * to the rule, there is no answer: the name would have several aliases (RFC 2181 section 10.1).
  */
 function joined(reply: Reply, aliases: readonly ResourceRecord[], outcome: Outcome): Reply | Failure {
   if (outcome.kind === "failed" && outcome.error instanceof LookupDepthError) return outcome;

@@ -1,4 +1,4 @@
-/** `ttl`, `rcode` and `cname` rules: the query passes as it is, and something is done to its reply. */
+/** `ttl`, `rcode` and `cname` rules: the query passes unchanged, and its reply is changed. */
 import type { Name } from "../../dns/index.ts";
 import type { Query } from "../../plugin/index.ts";
 import type { NameCondition } from "./name-change.ts";
@@ -24,7 +24,7 @@ export class ReplyRule implements RewriteRule {
   }
 }
 
-/** Looks for aliases in every reply. */
+/** Checks every reply for aliases. */
 export class CnameRule implements RewriteRule {
   readonly continues: boolean;
   readonly text: string;
@@ -41,7 +41,7 @@ export class CnameRule implements RewriteRule {
   }
 }
 
-/** Holds TTLs within bounds, in seconds. */
+/** Clamps TTLs, in seconds. */
 export class TtlBounds implements ReplyChange {
   readonly #least: number;
   readonly #most: number;
@@ -70,11 +70,11 @@ export class RcodeChange implements ReplyChange {
   }
 }
 
-/** A name or text rule turned to the targets of aliases. */
+/** A name or text rule applied to the targets of aliases. */
 export class ChangedTarget implements CnameTarget {
   readonly #change: (text: string) => Name | undefined;
 
-  /** @param change of a target in lower case, with its final dot */
+  /** @param change maps a target in lower case, with its final dot */
   constructor(change: (text: string) => Name | undefined) {
     this.#change = change;
   }

@@ -25,7 +25,7 @@ export class Rewriter implements PluginInstance {
       if (applied === NOT_APPLIED) continue;
       if (applied.invalid !== undefined) return this.#invalid(query, rule, applied.invalid);
       if (query.trace !== undefined) note(query, rule, applied, asked);
-      // A rule that puts nothing back stands among the others all the same: it parts the name from the one that came.
+      // A rule without changes to the reply still counts: it separates the name from the client's.
       if (applied.reply !== undefined || applied.query !== asked) {
         changes ??= [];
         changes.push(applied.reply ?? NO_CHANGE);
@@ -72,7 +72,7 @@ export class Rewriter implements PluginInstance {
   }
 
   #invalid(query: Query, rule: RewriteRule, text: string): Outcome {
-    query.trace?.note(`'${rule.text}' makes a name of it that is none: '${text}'`, { rule: rule.text });
+    query.trace?.note(`rule '${rule.text}' produced an invalid name: '${text}'`, { rule: rule.text });
     return query.fail(Rcode.SERVFAIL, new InvalidNameError(text));
   }
 }
@@ -80,7 +80,7 @@ export class Rewriter implements PluginInstance {
 const NO_CHANGES: readonly ReplyChange[] = [];
 const NO_CHANGE: ReplyChange = Object.freeze({});
 
-/** A rule made something of a query's name that is no name: too long, or with an empty label. */
+/** A rule turned the name of a query into an invalid one: too long, or with an empty label. */
 export class InvalidNameError extends Error {
   override readonly name = "InvalidNameError";
   readonly text: string;
@@ -97,8 +97,8 @@ function note(query: Query, rule: RewriteRule, applied: Applied, before: Query):
   if (!after.name.equals(before.name)) changes.push(`the name ${before.name} becomes ${after.name}`);
   if (applied.note !== undefined) changes.push(applied.note);
   if (after !== before && changes.length === 0)
-    changes.push(after.name === before.name ? "EDNS options change" : "the name goes on in lower case");
-  if (applied.reply !== undefined && after === before) changes.push("its reply will be looked at");
-  const followed = rule.continues || applied.passedOver === true ? "; the next rule is asked" : "";
+    changes.push(after.name === before.name ? "EDNS options change" : "the name is now in lower case");
+  if (applied.reply !== undefined && after === before) changes.push("its reply will be checked");
+  const followed = rule.continues || applied.passedOver === true ? "; the next rule applies as well" : "";
   query.trace?.note(`'${rule.text}' matches: ${changes.join(", ")}${followed}`, { rule: rule.text });
 }

@@ -1,9 +1,9 @@
-/** The words of one rule, and how a fault in them is said. */
+/** The words of one rule, and errors about them. */
 import type { Span } from "../../corefile/diagnostic.ts";
 import type { Token } from "../../corefile/tokens.ts";
 import type { ConfigContext } from "../../plugin/config/context.ts";
 
-/** What is wrong with a rule; it is reported where the rule stands. */
+/** An error in a rule; reported at the rule's place. */
 export class RuleProblem extends Error {
   override readonly name = "RuleProblem";
   readonly span: Span | undefined;
@@ -21,14 +21,14 @@ export class RuleProblem extends Error {
 
 export interface RuleWords {
   readonly continues: boolean;
-  /** Behind the field: `exact a b` of `name exact a b`. */
+  /** The words after the field: `exact a b` of `name exact a b`. */
   readonly args: readonly Token[];
-  /** The whole rule as it is written. */
+  /** The whole rule as written. */
   readonly text: string;
   readonly context: ConfigContext;
 }
 
-/** The text of a word, empty where there is none. */
+/** The text of a word, empty for a missing one. */
 export function wordAt(args: readonly Token[], index: number): string {
   return args[index]?.text ?? "";
 }

@@ -1,4 +1,4 @@
-/** What a rule of `rewrite` is. */
+/** The interface of a rule of `rewrite`. */
 import type { Name } from "../../dns/index.ts";
 import type { WireName } from "../../dns/wire-name.ts";
 import type { Query } from "../../plugin/index.ts";
@@ -6,15 +6,13 @@ import type { NameText } from "./name-text.ts";
 
 /** One rule, as it stands on a line or in a block. */
 export interface RewriteRule {
-  /** The rules behind it are asked as well when it applied. */
+  /** Whether the rules after this one apply as well if it applied. */
   readonly continues: boolean;
-  /** As it is written, for people. */
+  /** The rule as written, for explain notes. */
   readonly text: string;
   /**
-   * Changes a query, or says what is to be done to its reply.
-   * @param asked what the rules in front of this one made of the query
-   * @param name the name of `asked`
-   * @returns {@link NOT_APPLIED} where its condition is not met
+   * Changes a query, or returns changes to its reply. @param asked the query after the previous rules @param name the
+   * name of `asked` @returns {@link NOT_APPLIED} if the rule's condition is not met
    */
   apply(asked: Query, name: NameText): Applied | typeof NOT_APPLIED;
 }
@@ -22,34 +20,36 @@ export interface RewriteRule {
 export const NOT_APPLIED = undefined;
 
 export interface Applied {
-  /** The query for the next rules and plugins; the same one where only the reply is changed. */
+  /** The query for the next rules and plugins; the same object if only the reply changes. */
   readonly query: Query;
-  /** What is done to the reply on its way back; rules that applied later come first. */
+  /** Changes to the reply; rules that applied later come first. */
   readonly reply?: ReplyChange | undefined;
-  /** The change as people read it: `example.com. -> example.net.`. */
+  /** The change in readable form: `example.com. -> example.net.`. */
   readonly note?: string;
-  /** It had nothing to change: the next rule is asked, whatever it says. */
+  /** The rule had nothing to change: the next rule applies, even without `continue`. */
   readonly passedOver?: boolean;
-  /** The rule made a name that is none. */
+  /** The invalid name that the rule made. */
   readonly invalid?: string;
 }
 
-/** What a rule does to replies. All members are optional. */
+/** Changes of a rule to replies. All members are optional. */
 export interface ReplyChange {
-  /** The name of the changed query becomes that of the query as it came: its records need no look at their owners. */
+  /**
+   * Whether the name of the changed query is mapped back to the client's: then records with that owner need no check.
+   */
   readonly restoresQuestion?: boolean;
-  /** Changes names of owners, and those that records point to, in place. */
+  /** Changes owner names, and names in records, in place. */
   owner?(name: WireName): void;
   value?(name: WireName): void;
   /** Seconds. */
   ttl?(seconds: number): number;
   rcode?(rcode: number): number;
   readonly cname?: CnameTarget;
-  /** EDNS options that the client is shown, where the reply has no OPT of its own. */
+  /** EDNS options to show the client if the reply has no OPT of its own. */
   readonly showsOptions?: boolean;
 }
 
 export interface CnameTarget {
-  /** The name that takes the place of a target, `undefined` where the rule does not match it. */
+  /** The name that replaces a target, `undefined` if the rule does not match it. */
   newTarget(target: Name): Name | undefined;
 }

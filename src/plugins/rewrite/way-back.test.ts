@@ -1,4 +1,4 @@
-/** What a followed query is told of the way back. */
+/** Explain notes about changes to replies. */
 import assert from "node:assert/strict";
 import { describe, test } from "node:test";
 import { EncodedSections, parseRecord } from "../../dns/index.ts";
@@ -34,8 +34,8 @@ const ROWS: readonly {
     name: "old.test",
     answer: ["new.test. 60 IN A 192.0.2.1"],
     told: [
-      "the question of its reply is old.test. again",
-      "the owner new.test. becomes old.test. in its reply",
+      "the question in the reply is old.test. again",
+      "the owner new.test. becomes old.test. in the reply",
     ],
   },
   {
@@ -43,24 +43,24 @@ const ROWS: readonly {
     name: "www.ext.test",
     answer: ["www.in.test. 60 IN CNAME a.in.test.", "a.in.test. 60 IN A 192.0.2.1"],
     told: [
-      "the question of its reply is www.ext.test. again",
-      "the owner www.in.test. becomes www.ext.test. in its reply",
-      "the CNAME data a.in.test. becomes a.ext.test. in its reply",
-      "the owner a.in.test. becomes a.ext.test. in its reply",
+      "the question in the reply is www.ext.test. again",
+      "the owner www.in.test. becomes www.ext.test. in the reply",
+      "the CNAME data a.in.test. becomes a.ext.test. in the reply",
+      "the owner a.in.test. becomes a.ext.test. in the reply",
     ],
   },
   {
     rules: "rewrite ttl exact a.test 5",
     name: "a.test",
     answer: ["a.test. 60 IN A 192.0.2.1", "a.test. 60 IN A 192.0.2.2"],
-    told: ["the TTL 60 becomes 5 in its reply"],
+    told: ["the TTL 60 becomes 5 in the reply"],
   },
   { rules: "rewrite ttl exact a.test 60", name: "a.test", answer: ["a.test. 60 IN A 192.0.2.1"], told: [] },
   {
     rules: "rewrite rcode exact a.test SERVFAIL NOERROR",
     name: "a.test",
     answer: 2,
-    told: ["SERVFAIL becomes NOERROR in its reply"],
+    told: ["SERVFAIL becomes NOERROR in the reply"],
   },
   {
     rules: "rewrite name regex (.*)\\.ext\\.test {1}.in.test answer value (.*)\\.in\\.test {1}.ext.test",
@@ -77,7 +77,7 @@ describe("a followed query is told what becomes of its reply", () => {
       if (told.length > 0 || typeof answer === "number" || answer.length < 12) assert.deepEqual(texts, told);
       else {
         assert.equal(texts.length, 9);
-        assert.equal(texts[8], "so many changes more in its reply: 5");
+        assert.equal(texts[8], "and 5 more changes in the reply");
       }
     });
 });

@@ -1,11 +1,11 @@
-/** Tells a query that somebody follows what its rules did to the reply. */
+/** Adds notes to a traced query about the changes that rules made to its reply. */
 import { formatData, rcodeName, recordTypeName } from "../../dns/index.ts";
 import type { Outcome, Query } from "../../plugin/index.ts";
 
-/** Changes that are told one by one: replies may have thousands of records. */
+/** Bound for the number of notes: replies may have thousands of records. */
 const MAX_TOLD = 8;
 
-/** What is compared of a reply before and after the rules. */
+/** The parts of a reply that are compared before and after the rules. */
 export interface Seen {
   readonly rcode: number;
   readonly records: readonly SeenRecord[];
@@ -18,7 +18,7 @@ interface SeenRecord {
   readonly data: string;
 }
 
-/** @returns `undefined` for outcomes that rules leave alone */
+/** @returns `undefined` for outcomes that rules do not change */
 export function seen(outcome: Outcome): Seen | undefined {
   if (outcome.kind === "failed") return { rcode: outcome.rcode, records: [] };
   if (outcome.kind !== "reply") return undefined;
@@ -36,10 +36,10 @@ export function noteChanges(query: Query, asked: Query, before: Seen, outcome: O
   const after = seen(outcome);
   if (after === undefined) return;
   const told = new Set<string>();
-  if (!asked.name.equals(query.name)) told.add(`the question of its reply is ${query.name} again`);
+  if (!asked.name.equals(query.name)) told.add(`the question in the reply is ${query.name} again`);
   if (after.rcode !== before.rcode)
-    told.add(`${rcodeName(before.rcode)} becomes ${rcodeName(after.rcode)} in its reply`);
-  // Where an alias was followed anew the records are others, which has been told.
+    told.add(`${rcodeName(before.rcode)} becomes ${rcodeName(after.rcode)} in the reply`);
+  // If an alias was resolved again the records are others, which has its own note.
   if (after.records.length === before.records.length)
     for (const [index, record] of after.records.entries()) {
       const was = before.records[index];
@@ -50,11 +50,11 @@ export function noteChanges(query: Query, asked: Query, before: Seen, outcome: O
     if (left-- === 0) break;
     query.trace?.note(text);
   }
-  if (told.size > MAX_TOLD) query.trace?.note(`so many changes more in its reply: ${told.size - MAX_TOLD}`);
+  if (told.size > MAX_TOLD) query.trace?.note(`and ${told.size - MAX_TOLD} more changes in the reply`);
 }
 
 function addRecordChanges(told: Set<string>, was: SeenRecord, is: SeenRecord): void {
-  if (was.owner !== is.owner) told.add(`the owner ${was.owner} becomes ${is.owner} in its reply`);
-  if (was.ttl !== is.ttl) told.add(`the TTL ${was.ttl} becomes ${is.ttl} in its reply`);
-  if (was.data !== is.data) told.add(`the ${is.type} data ${was.data} becomes ${is.data} in its reply`);
+  if (was.owner !== is.owner) told.add(`the owner ${was.owner} becomes ${is.owner} in the reply`);
+  if (was.ttl !== is.ttl) told.add(`the TTL ${was.ttl} becomes ${is.ttl} in the reply`);
+  if (was.data !== is.data) told.add(`the ${is.type} data ${was.data} becomes ${is.data} in the reply`);
 }

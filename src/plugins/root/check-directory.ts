@@ -2,9 +2,8 @@ import { stat } from "node:fs/promises";
 import { type Logger, SetupError } from "../../plugin/index.ts";
 
 /**
- * Warns of a directory that is not there: it may appear later, when a volume is mounted.
- *
- * @throws SetupError when the path cannot be looked at for any other reason
+ * Logs a warning for a missing directory: it may appear later, when a volume is mounted. @throws SetupError if the
+ * path cannot be accessed for another reason
  */
 export async function checkDirectory(path: string, log: Logger): Promise<void> {
   try {

@@ -1,4 +1,4 @@
-/** `root`: where relative paths start. */
+/** `root`: the base directory of relative paths. */
 import { definePlugin, directive, required, text } from "../../plugin/index.ts";
 import { checkDirectory } from "./check-directory.ts";
 

@@ -36,7 +36,7 @@ for (const [text, code, message] of [
   });
 }
 
-test("says nothing about a directory that is there", async (t) => {
+test("does not warn about an existing directory", async (t) => {
   const directory = await mkdtemp(join(tmpdir(), "portolan-root-"));
   t.after(() => rm(directory, { recursive: true }));
   const running = PluginTest.of(root, `root ${directory}`);
@@ -44,7 +44,7 @@ test("says nothing about a directory that is there", async (t) => {
   assert.deepEqual(running.log.lines, []);
 });
 
-test("warns of a directory that is not there, and starts", async () => {
+test("warns about a missing directory, and starts", async () => {
   const running = PluginTest.of(root, "root /nonexistent/zones");
   await running.start();
   assert.deepEqual(running.log.lines, [
@@ -52,7 +52,7 @@ test("warns of a directory that is not there, and starts", async () => {
   ]);
 });
 
-test("does not start when the path cannot be looked at", async (t) => {
+test("does not start if the path cannot be accessed", async (t) => {
   const directory = await mkdtemp(join(tmpdir(), "portolan-root-"));
   t.after(() => rm(directory, { recursive: true }));
   const file = join(directory, "file");

@@ -27,7 +27,7 @@ export class HostedZoneSource implements ZoneSource {
   }
 }
 
-/** Alias records have no values, and what they stand for is known to Route 53 alone: they are left out, as in CoreDNS. */
+/** Alias records have no values, and only Route 53 can resolve them: they are left out, as in CoreDNS. */
 function addRecordSet(set: ResourceRecordSet, listing: ZoneListing): void {
   const { Name: spelled = "", Type: type = "", TTL: ttl = 0, ResourceRecords: values = [] } = set;
   if (values.length === 0) return;

@@ -1,4 +1,4 @@
-/** The vendor's SDK, as far as it is needed here: an optional package, imported when a Corefile asks for it. */
+/** The part of the AWS SDK in use: an optional package, imported when a Corefile needs it. */
 import { createRequire } from "node:module";
 import type {
   ListResourceRecordSetsCommand,
@@ -28,15 +28,15 @@ type Sdk = typeof import("@aws-sdk/client-route-53");
 const ACTION = "route53:ListResourceRecordSets";
 /** Route 53 is one service for all regions; requests are signed for this one. */
 const REGION = "us-east-1";
-/** Five requests a second are allowed to an account, whatever its number of servers. */
+/** An account may send five requests a second, whatever its number of servers. */
 const MAX_ATTEMPTS = 6;
-/** Record sets of one page: the most that there may be. */
+/** Record sets per page: the maximum. */
 const PAGE = 300;
-/** Milliseconds for a connection, for an answer, and for a page with all that is tried to get it. */
+/** Milliseconds for a connection, for an answer, and for a page with all retries. */
 const CONNECT_TIMEOUT = 5_000;
 const REQUEST_TIMEOUT = 15_000;
 const PAGE_TIME = 40_000;
-/** What is said of credentials that were right once: they are asked for anew. */
+/** Errors for credentials that have expired: they are loaded again. */
 const OUTDATED = [
   "ExpiredToken",
   "ExpiredTokenException",
@@ -44,7 +44,7 @@ const OUTDATED = [
   "InvalidClientTokenId",
   "SignatureDoesNotMatch",
 ];
-/** More pages than a hosted zone of 10 million record sets would have. */
+/** More pages than a hosted zone of 10 million record sets has. */
 const MAX_PAGES = 40_000;
 
 export class Route53Connection {
@@ -56,7 +56,7 @@ export class Route53Connection {
     this.#options = options;
   }
 
-  /** @throws SetupError where the package is missing */
+  /** @throws SetupError if the package is missing */
   async open(): Promise<void> {
     const name = "@aws-sdk/client-route-53";
     this.#sdk = await importOptional(name, () => import("@aws-sdk/client-route-53"));
@@ -105,14 +105,14 @@ export class Route53Connection {
       });
       const answer = await this.#send(command, id, signal);
       const { ResourceRecordSets: sets, IsTruncated: isTruncated } = answer;
-      // Whoever answers in Route 53's place may say anything: what is no list is not the end of one.
+      // The endpoint may be another server: a missing list is an error, not the end of the list.
       if (sets === undefined || isTruncated === undefined)
         throw new ZoneSourceError(`${ACTION} of hosted zone ${id}: the answer is not a list of record sets`);
       yield* sets;
       if (!isTruncated) return;
       const next = [answer.NextRecordName, answer.NextRecordType, answer.NextRecordIdentifier];
       if (circle.closes(JSON.stringify(next)))
-        throw new ZoneSourceError(`the record sets of hosted zone ${id} go in a circle`);
+        throw new ZoneSourceError(`the record sets of hosted zone ${id} loop`);
       start = answer;
     }
     throw new ZoneSourceError(`hosted zone ${id} has no end`);
@@ -126,7 +126,7 @@ export class Route53Connection {
     const { sdk, client } = this.#opened();
     const what = `${ACTION} of hosted zone ${id}`;
     try {
-      // Signing in is a part of it.
+      // The time includes signing in.
       return await within(
         { clock: this.#options.clock, milliseconds: PAGE_TIME, what, signal },
         (abortSignal) => client.send(command, { abortSignal }),
@@ -157,8 +157,8 @@ interface CredentialModule {
 type AwsCredentials = NonNullable<Extract<Route53ClientConfig["credentials"], (...args: never) => unknown>>;
 
 /**
- * The SDK's own way to sign in, which reads files anew where it is asked to: whoever changes keys writes them there. A package of the SDK,
- * wherever it was installed.
+ * The SDK's own credential provider, which reloads files on request: key rotation replaces them. Found wherever the
+ * package of the SDK is installed.
  */
 function credentialsOf(filepath: string | undefined, profile: string | undefined): AwsCredentials {
   const require = createRequire(import.meta.resolve("@aws-sdk/client-route-53"));
@@ -166,7 +166,7 @@ function credentialsOf(filepath: string | undefined, profile: string | undefined
   return module.defaultProvider({ ...(filepath !== undefined && { filepath }), profile, ignoreCache: true });
 }
 
-/** @param what says which right is missing, and for what */
+/** @param what the operation, for the message about a missing permission */
 function refused(what: string, error: unknown): ZoneSourceError {
   const name = error instanceof Error ? error.name : "";
   const kind = name === "" || name === "Error" ? "" : `${name}: `;

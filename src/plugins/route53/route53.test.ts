@@ -26,7 +26,7 @@ beforeEach(async () => {
   server.zones.set("Z1", ZONE);
   folder = mkdtempSync(join(tmpdir(), "portolan-route53-"));
   for (const name of Object.keys(process.env)) if (name.startsWith("AWS_")) delete process.env[name];
-  // Nothing of this machine's user, and no metadata service.
+  // Neither configuration of this machine's user, nor a metadata service.
   process.env.AWS_CONFIG_FILE = join(folder, "none");
   process.env.AWS_SHARED_CREDENTIALS_FILE = join(folder, "none");
   process.env.AWS_EC2_METADATA_DISABLED = "true";
@@ -81,7 +81,7 @@ async function serve(zones?: string, options?: string): Promise<PluginTest<unkno
   return test;
 }
 
-/** Lets time pass until it is so. */
+/** Advances time until the condition holds. */
 async function soon(test: PluginTest<unknown>, isSo: () => boolean | Promise<boolean>): Promise<void> {
   for (;;) {
     if (await isSo()) return;
@@ -136,7 +136,7 @@ test("denies, delegates, and leaves alias records out", async () => {
   assert.equal((await test.ask({ name: "www.example.org.", type: "TXT" })).rcode, Rcode.NOERROR);
 });
 
-test("asks zones of one name in order until one knows the name, and falls through behind the last", async () => {
+test("tries zones of one name in order until one has the name, and falls through after the last", async () => {
   server.zones.set("Z2", [
     ...HEAD,
     { name: "private.example.org.", type: "A", values: ["192.0.2.9"] },
@@ -150,7 +150,7 @@ test("asks zones of one name in order until one knows the name, and falls throug
   assert.deepEqual(await ask("none.example.org."), ["next. 1 IN A 192.0.2.7"]);
 });
 
-test("takes over changes at each interval, and leaves what did not change alone", async () => {
+test("applies changes at each interval, and keeps unchanged data", async () => {
   const test = await serve(undefined, `${KEY}\nrefresh 30`);
   const before = await test.metrics.expose();
   assert.match(before.body, /^portolan_zone_records\{zone="example\.org\."\} 19$/m);
@@ -165,7 +165,7 @@ test("takes over changes at each interval, and leaves what did not change alone"
   );
 });
 
-test("keeps what it knows through faults, says once what is wrong, and how old it is", async () => {
+test("keeps its zone through faults, and logs each fault and the zone's age once", async () => {
   const test = await serve(undefined, `${KEY}\nrefresh 10s`);
   server.keys = new Set();
   const complaints = () =>
@@ -194,7 +194,7 @@ test("a throttled request is made again", async () => {
   assert.equal((await test.ask({ name: "www.example.org." })).answer.length, 2);
 });
 
-test("a malformed record spoils itself alone, and is said once", async () => {
+test("a malformed record affects only itself, and is logged once", async () => {
   server.zones.set("Z1", [
     ...HEAD,
     { name: "bad.example.org.", type: "A", values: ["192.0.2.300", "192.0.2.1"] },
@@ -216,7 +216,7 @@ test("a malformed record spoils itself alone, and is said once", async () => {
   );
 });
 
-test("a reload takes over what is known, though Route 53 is away", async () => {
+test("a reload takes over the zone, even if Route 53 is unreachable", async () => {
   const before = await serve();
   server.keys = new Set();
   const after = make();
@@ -316,7 +316,7 @@ for (const [title, key, prepare] of [
   });
 }
 
-test("signs in anew when credentials are refused that were to last longer", async () => {
+test("signs in again when valid credentials are rejected", async () => {
   writeFileSync(join(folder, "jwt"), "jwt");
   Object.assign(process.env, {
     AWS_ROLE_ARN: "arn:aws:iam::1:role/dns",
@@ -330,7 +330,7 @@ test("signs in anew when credentials are refused that were to last longer", asyn
   await soon(test, () => test.log.lines.some((line) => line.includes("hosted zone Z1 is back")));
 });
 
-test("takes over a key that is written into the file meanwhile", async () => {
+test("uses a key that was written to the file since", async () => {
   const file = join(folder, "keys");
   const write = (key: string): void =>
     writeFileSync(file, `[dns]\naws_access_key_id = ${key}\naws_secret_access_key = secret\n`);
@@ -343,15 +343,15 @@ test("takes over a key that is written into the file meanwhile", async () => {
   assert.equal(server.users.at(-1), "AKIDSECOND");
 });
 
-test("gives up a list whose pages go in a circle", async () => {
+test("aborts a list whose pages loop", async () => {
   server.isCircle = true;
   await assert.rejects(
     make().start(),
-    /failed to initialize route53 plugin: the record sets of hosted zone Z1 go in a circle$/,
+    /failed to initialize route53 plugin: the record sets of hosted zone Z1 loop$/,
   );
 });
 
-test("a clock that is wrong is allowed for", async () => {
+test("a wrong clock is corrected", async () => {
   server.clockOffset = 3_600_000;
   const test = await serve();
   assert.equal((await test.ask({ name: "www.example.org." })).answer.length, 2);

@@ -1,4 +1,4 @@
-/** Zones that catalogs bring and take away (RFC 9432 section 5). */
+/** Adds and removes zones by catalogs (RFC 9432 section 5). */
 
 import type { Name } from "../../dns/index.ts";
 import { messageOf } from "../../lib/text/message-of.ts";
@@ -7,21 +7,21 @@ import type { Zone } from "../../zones/data/zone.ts";
 import { type Catalog, type CatalogMember, readCatalog } from "../../zones/transfer/catalog.ts";
 import type { SecondaryZone } from "../../zones/transfer/secondary-zone.ts";
 
-/** What a line of the Corefile says of the catalogs that it names. */
+/** The rules for catalogs in a line of the Corefile. */
 export interface CatalogRules {
-  /** Members are these zones, or zones below them. */
+  /** Members must be these zones, or zones below them. */
   readonly accepted: ZoneList;
-  /** A zone with the primaries of the catalog. */
+  /** Makes a zone with the primaries of the catalog. */
   readonly make: (apex: Name) => SecondaryZone;
 }
 
 export interface CatalogsOptions {
   readonly site: Site;
-  /** Whether a zone of this name is served for another reason than a catalog. */
+  /** Whether a zone of this name is served by other configuration. */
   readonly isServed: (apex: Name) => boolean;
-  /** Has a zone ask its primaries. */
+  /** Starts transfers of a zone. */
   readonly start: (zone: SecondaryZone) => Promise<void>;
-  /** Forgets a zone, and its copy on disk. */
+  /** Removes a zone, and its copy on disk. */
   readonly remove: (zone: SecondaryZone) => Promise<void>;
   readonly pause: () => Promise<void>;
 }
@@ -32,12 +32,12 @@ interface Member {
   zone: SecondaryZone;
 }
 
-/** One catalog, as it was read last. */
+/** One catalog in its latest version. */
 class CatalogZone {
   readonly apex: Name;
   readonly rules: CatalogRules;
   members: Catalog = new Map();
-  /** Members that were not taken, for which there was a warning. */
+  /** Rejected members, for which a warning was logged. */
   refused: ReadonlySet<string> = new Set();
 
   constructor(apex: Name, rules: CatalogRules) {
@@ -49,9 +49,9 @@ class CatalogZone {
 export class Catalogs {
   readonly #options: CatalogsOptions;
   readonly #catalogs: CatalogZone[] = [];
-  /** By the text of their names. */
+  /** Members by the text of their names. */
   readonly #members = new Map<string, Member>();
-  /** One change after the other. */
+  /** Changes run one after the other. */
   #work: Promise<void> = Promise.resolve();
   readonly #endCollecting: () => void;
   #isStopped = false;
@@ -60,7 +60,7 @@ export class Catalogs {
     this.#options = options;
     const gauge = options.site.metrics.gauge({
       name: "portolan_catalog_members",
-      help: "Zones that are served because a catalog zone lists them.",
+      help: "Zones served because a catalog zone lists them.",
       labels: ["catalog"],
     });
     this.#endCollecting = options.site.metrics.onCollect(() => {
@@ -72,7 +72,9 @@ export class Catalogs {
     });
   }
 
-  /** @returns what looks at each state of the catalog before it is served; it throws for a zone that is no catalog */
+  /**
+   * @returns a function that checks each version of the catalog before it is served; it throws for an invalid catalog
+   */
   add(apex: Name, rules: CatalogRules): (zone: Zone) => Promise<() => void> {
     const catalog = new CatalogZone(apex, rules);
     this.#catalogs.push(catalog);
@@ -92,7 +94,7 @@ export class Catalogs {
     return Array.from(this.#members.values(), ({ zone }) => zone);
   }
 
-  /** Resolves when the zones are those of the catalogs. */
+  /** Resolves when the served zones match the catalogs. */
   async settled(): Promise<void> {
     await this.#work;
   }
@@ -123,19 +125,19 @@ export class Catalogs {
     }
   }
 
-  /** @returns why a member is not taken */
+  /** @returns why a member is rejected */
   async #take(catalog: CatalogZone, text: string, listed: CatalogMember): Promise<string | undefined> {
     const { accepted, make } = catalog.rules;
-    if (!accepted.contains(listed.zone)) return "the name is not among those of 'catalog'";
+    if (!accepted.contains(listed.zone)) return "the name is not in a zone of 'catalog'";
     const present = this.#members.get(text);
     if (present === undefined) {
-      if (this.#options.isServed(listed.zone)) return "another line has a zone of this name";
+      if (this.#options.isServed(listed.zone)) return "another line serves a zone of this name";
       await this.#begin(catalog, text, listed);
       return undefined;
     }
     const { owner } = present;
     if (owner !== catalog && owner.members.get(text)?.newOwner?.equals(catalog.apex) !== true)
-      return `the catalog ${owner.apex} has it`;
+      return `it is a member of the catalog ${owner.apex}`;
     if (present.id === listed.id) {
       if (owner !== catalog) await this.#move(catalog, text, present, make(listed.zone));
       return undefined;
@@ -151,7 +153,7 @@ export class Catalogs {
     await this.#options.start(zone);
   }
 
-  /** The catalog that has the zone says that this one may have it. */
+  /** The catalog that owns the zone must permit the move. */
   async #move(catalog: CatalogZone, text: string, former: Member, zone: SecondaryZone): Promise<void> {
     await zone.inherit(former.zone);
     former.zone.stop();

@@ -16,7 +16,7 @@ const JUMPS = [
 const ANSWER = "www.example.org. 60 IN A 192.0.2.1";
 
 for (const [what, jump] of JUMPS) {
-  test(`the clock is set ${what}: a zone is refreshed, tried again and expires as if nothing had happened`, async () => {
+  test(`the clock is set ${what}: a zone is refreshed, retried and expires on time`, async () => {
     await using primary = await ScriptedPrimary.start();
     primary.serve(soa(1, { refresh: 100, retry: 50, expire: 500 }), ANSWER);
     const running = serve(primary);
@@ -48,7 +48,7 @@ for (const [what, jump] of JUMPS) {
     await running.stop();
   });
 
-  test(`the clock is set ${what}: a reload takes over a zone that is not expired, and the time that it has left`, async () => {
+  test(`the clock is set ${what}: a reload takes over a valid zone with its remaining time`, async () => {
     const primary = await ScriptedPrimary.start();
     primary.serve(soa(1, { refresh: 400, expire: 500 }), ANSWER);
     const first = serve(primary);
@@ -71,7 +71,7 @@ for (const [what, jump] of JUMPS) {
     await second.stop();
   });
 
-  test(`the clock is set ${what}: a zone from the disk has the time left that it had`, async () => {
+  test(`the clock is set ${what}: a zone from the disk keeps its remaining time`, async () => {
     const folder = mkdtempSync(join(tmpdir(), "portolan-secondary-"));
     try {
       const primary = await ScriptedPrimary.start();

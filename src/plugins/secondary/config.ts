@@ -23,15 +23,14 @@ import { splitServerName, upstreamAddress } from "../../upstream/config/address.
 import type { Primary } from "../../zones/transfer/primary.ts";
 
 const MIB = 1024 * 1024;
-/** Some ten million records. */
+/** Enough for some ten million records. */
 const MOST_BY_DEFAULT = 1024 * MIB;
-/** Some ten thousand. */
+/** Enough for some ten thousand records. */
 const LEAST_BY_DEFAULT = 4 * MIB;
 
 /**
- * Octets that a zone may take. While a new version is transferred, the one before it is still there: the two have half of what the process may have.
- * @param maxSize `max_size`, in MiB
- * @param memoryLimit of the process, if it has one
+ * Bound for the bytes of a zone. During a transfer the old version exists beside the new one: the two get half of the
+ * process's memory limit. @param maxSize `max_size`, in MiB @param memoryLimit of the process, if there is one
  */
 export function zoneLimit(maxSize: number | undefined, memoryLimit: number | undefined): number {
   if (maxSize !== undefined) return maxSize * MIB;
@@ -55,7 +54,7 @@ const primary: Value<Primary> = {
   },
 };
 
-/** CoreDNS reads these as zones: what stands in front of or behind a colon would be a scheme or a port. */
+/** CoreDNS parses these as zones; with a colon they would be a scheme or a port. */
 const member: Value<Name> = {
   expected: "a zone",
   parse(word, context) {

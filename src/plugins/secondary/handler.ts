@@ -29,7 +29,7 @@ export interface SecondaryConfig {
   readonly tls_servername: string | undefined;
   /** Name of a TSIG key. */
   readonly key: Name | undefined;
-  /** The zones are catalogs of zones; names of a line are those that members may have. */
+  /** Whether the zones are catalogs; `members` restricts the names of member zones. */
   readonly catalog: readonly { readonly members: readonly Name[] }[];
   readonly axfr_only: boolean;
   readonly directory: string | undefined;
@@ -55,7 +55,7 @@ export class SecondaryZones implements PluginInstance {
     const service = new ZoneService(this, site, through ?? Fallthrough.none);
     const transfers = site.metrics.counter({
       name: "portolan_transfer_in_total",
-      help: "Questions to primary servers whether a zone changed, by what came of them.",
+      help: "SOA queries to primary servers, by outcome.",
       labels: ["zone", "result"],
     });
     this.#service = service;
@@ -87,7 +87,7 @@ export class SecondaryZones implements PluginInstance {
     });
     this.#zones = lines.flatMap(({ zones, transfer, key, directory, max_size: size, catalog, ...line }) => {
       const primaries = transfer.flatMap(({ address }) => address);
-      // One data plane writes what all read.
+      // One data plane writes the files that all read.
       const isKept = directory !== undefined && site.feed.role === "leader";
       const store = isKept ? new ZoneStore(site.resolvePath(directory), site.clock) : undefined;
       const common = {
@@ -129,13 +129,13 @@ export class SecondaryZones implements PluginInstance {
     for (const zone of this.#zones) await this.#startZone(zone);
   }
 
-  /** Primaries are not asked, but what a start would refuse is known. */
+  /** Finds errors that would prevent the start, without contacting primaries. */
   async examine(): Promise<void> {
     for (const zone of this.#zones) this.#keyOf(zone);
     await this.#makeDiallers();
   }
 
-  /** A reload waits for zones that are new. */
+  /** A reload waits for new zones. */
   async warmUp(): Promise<void> {
     await Promise.all(this.#zones.map((zone) => zone.loaded()));
     await this.#catalogs.settled();
@@ -148,7 +148,7 @@ export class SecondaryZones implements PluginInstance {
     this.#service.stop();
   }
 
-  /** Another data plane has heard of a newer state of a zone. */
+  /** Another data plane has seen a newer version of a zone. */
   #ask(apex: unknown): void {
     this.#all.find(({ served }) => served.apex.toString() === apex)?.ask();
   }
@@ -158,7 +158,7 @@ export class SecondaryZones implements PluginInstance {
     return tsigKeyNamed(key, this.#site.block.plugins(), `'key' for zone ${served.spelled}`);
   }
 
-  /** How to reach the primaries that are asked over TLS. */
+  /** Connections to the primaries with TLS. */
   async #makeDiallers(): Promise<ReadonlyMap<Primary, StreamDialler>> {
     const diallers = new Map<Primary, StreamDialler>();
     for (const { transfer, tls, tls_servername: commonName } of this.#lines) {

@@ -1,4 +1,4 @@
-/** `secondary`: zones that are transferred from their primaries. */
+/** `secondary`: zones transferred from their primaries. */
 import { definePlugin } from "../../plugin/index.ts";
 import { secondaryConfig } from "./config.ts";
 import { SecondaryZones } from "./handler.ts";

@@ -1,4 +1,4 @@
-/** How large a zone may be where `max_size` does not say it. */
+/** The bound for a zone without `max_size`. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import type { Machine } from "../../plugin/contract/site.ts";
@@ -30,13 +30,13 @@ const machine: Machine = {
   memoryLimit: 16 * MIB,
 };
 
-test("a transfer that does not end is given up at a quarter of the memory limit, and the zone before it is served", async () => {
+test("an endless transfer is aborted at a quarter of the memory limit, and the old zone stays", async () => {
   await using primary = await ScriptedPrimary.start();
   primary.serve(soa(1), "www.example.org. 60 IN A 192.0.2.1");
   const running = serve(primary, "", { site: { machine } });
   await running.start();
   await loaded(running);
-  // Far more than 4 MiB, and no SOA record behind them.
+  // Far more than 4 MiB, without a final SOA record.
   primary.messages = () => [
     [soa(2)],
     ...Array.from({ length: 70 }, (_, part) =>

@@ -3,7 +3,7 @@ import { test } from "node:test";
 import { until } from "../../plugin/testing.ts";
 import { addressOf, loaded, notify, ScriptedPrimary, serve, soa } from "./fixtures/primary.ts";
 
-test("NOTIFY in thousands makes few questions and few lines of the log, and the last one is heeded", async () => {
+test("thousands of NOTIFY cause few queries and log lines, and the last one counts", async () => {
   await using primary = await ScriptedPrimary.start();
   primary.serve(soa(1), "www.example.org. 60 IN A 192.0.2.1");
   const running = serve(primary);
@@ -23,7 +23,7 @@ test("NOTIFY in thousands makes few questions and few lines of the log, and the 
   await running.stop();
 });
 
-test("who sends NOTIFY is asked, even if the primary in front of it has nothing new", async () => {
+test("the sender of a NOTIFY is queried, even if an earlier primary has nothing new", async () => {
   await using first = await ScriptedPrimary.start();
   await using second = await ScriptedPrimary.start();
   for (const primary of [first, second]) primary.serve(soa(1), "www.example.org. 60 IN A 192.0.2.1");
@@ -38,7 +38,7 @@ test("who sends NOTIFY is asked, even if the primary in front of it has nothing 
   await running.stop();
 });
 
-test("a primary with an older serial is told of once, and counted", async () => {
+test("a primary with an older serial is logged once, and counted", async () => {
   await using primary = await ScriptedPrimary.start();
   primary.serve(soa(5), "www.example.org. 60 IN A 192.0.2.5");
   const running = serve(primary);

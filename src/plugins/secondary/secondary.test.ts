@@ -20,7 +20,7 @@ import { type TransferInOptions, transferIn } from "../../zones/transfer/transfe
 import { addressOf, apex, loaded, notify, ScriptedPrimary, serve, soa } from "./fixtures/primary.ts";
 import secondary from "./index.ts";
 
-test("a zone is transferred, refreshed after its time and after NOTIFY, and changes alone are taken", async () => {
+test("a zone is transferred, refreshed after its time and after NOTIFY, and only changes are transferred", async () => {
   await using primary = await ScriptedPrimary.start();
   primary.serve(soa(1), "www.example.org. 60 IN A 192.0.2.1");
   const running = serve(primary);
@@ -55,7 +55,7 @@ function ring(name: string): PlacedPlugin {
   return { name: "tsig", instance: { services: [TSIG_KEYS.offer(keys)] } };
 }
 
-test("with a key, a transfer that is not signed is not taken, and neither is a NOTIFY", async () => {
+test("with a key, an unsigned transfer or NOTIFY is rejected", async () => {
   await using primary = await ScriptedPrimary.start();
   primary.serve(soa(1), "www.example.org. 60 IN A 192.0.2.1");
   const running = PluginTest.of(
@@ -83,7 +83,7 @@ test("with a key, a transfer that is not signed is not taken, and neither is a N
   await starting;
 });
 
-test("a key that the server block does not have ends the start", async () => {
+test("a key that the server block does not have prevents the start", async () => {
   const running = PluginTest.of(
     secondary,
     "secondary example.org {\n transfer from 127.0.0.1:9\n key transfer.example\n}",
@@ -96,7 +96,7 @@ test("a key that the server block does not have ends the start", async () => {
   await assert.rejects(async () => running.instances[0]?.examine?.(), unknown);
 });
 
-test("until the first transfer queries fail, and primaries are asked again and again", async () => {
+test("until the first transfer queries fail, and primaries are retried", async () => {
   await using primary = await ScriptedPrimary.start();
   primary.messages = () => [Rcode.REFUSED];
   const running = serve(primary);
@@ -170,7 +170,7 @@ for (const [title, messages, reason] of [
     "more TXT records than fit into a message",
   ],
 ] as const) {
-  // A large zone is compared with what comes in, a small one replaced.
+  // A large zone is compared with the new records, a small one replaced.
   for (const size of [0, 5_200]) {
     test(`a primary that sends ${title} changes nothing in a zone of ${size + 3} records`, async () => {
       await using primary = await ScriptedPrimary.start();
@@ -195,7 +195,7 @@ for (const [title, messages, reason] of [
   }
 }
 
-test("changes that leave no NS records are followed by the whole zone", async () => {
+test("changes that leave no NS records cause a transfer of the whole zone", async () => {
   await using primary = await ScriptedPrimary.start();
   primary.serve(soa(5), "www.example.org. 60 IN A 192.0.2.1");
   const running = serve(primary);
@@ -212,7 +212,7 @@ test("changes that leave no NS records are followed by the whole zone", async ()
   await running.stop();
 });
 
-test("a whole zone that resembles a large one is its difference, and another one is a zone of its own", async () => {
+test("a transferred zone similar to a large one becomes a difference, and another one replaces it", async () => {
   await using primary = await ScriptedPrimary.start();
   const options: TransferInOptions = {
     apex,
@@ -241,7 +241,7 @@ test("a whole zone that resembles a large one is its difference, and another one
   const second = await transferIn({ ...options, current });
   const change = "change" in second ? second.change : assert.fail(second.way);
   assert.deepEqual([change.from, change.removed.count, change.added.count], [1, 10, 1]);
-  // Nearly all of it is new, or nearly all of it is gone.
+  // Nearly all records are new, or nearly all were removed.
   for (const lists of [hosts(6_000, "other"), hosts(2_000)]) {
     send(3, lists);
     const third = await transferIn({ ...options, current });
@@ -249,7 +249,7 @@ test("a whole zone that resembles a large one is its difference, and another one
     assert.deepEqual([zone.serial, zone.recordCount], [3, 2 + lists.length * 1_000]);
   }
   assert.equal(current.recordCount, 6_002);
-  // An endless one ends where the zone may be no larger.
+  // An endless transfer ends at the bound for the zone.
   send(4, Array.from({ length: 60 }, (_, part) => hosts(1_000, `part-${part}`)).flat());
   await assert.rejects(transferIn({ ...options, current, limit: 1_000_000 }), /larger than 1000000 octets/);
   send(2, hosts(5_999));
@@ -259,7 +259,7 @@ test("a whole zone that resembles a large one is its difference, and another one
   assert.deepEqual(await transferIn({ ...options, current }), { way: "same", serial: 1 });
 });
 
-test("changes that do not fit are followed by the whole zone, and an older zone is not taken", async () => {
+test("changes that do not apply cause a transfer of the whole zone, and an older zone is rejected", async () => {
   await using primary = await ScriptedPrimary.start();
   primary.serve(soa(5), "www.example.org. 60 IN A 192.0.2.1");
   const running = serve(primary);
@@ -284,7 +284,7 @@ test("changes that do not fit are followed by the whole zone, and an older zone 
   await running.stop();
 });
 
-test("steps that go back in time are not taken, whatever they end at", async () => {
+test("steps to an older serial are rejected, whatever the last one", async () => {
   await using primary = await ScriptedPrimary.start();
   primary.serve(soa(5), "www.example.org. 60 IN A 192.0.2.1");
   const running = serve(primary);
@@ -300,7 +300,7 @@ test("steps that go back in time are not taken, whatever they end at", async () 
   await running.stop();
 });
 
-test("each exchange has a guard of its own, and a transfer whose last message is not authenticated is not taken", async () => {
+test("each exchange has a guard of its own, and a transfer whose last message is not authenticated is rejected", async () => {
   await using primary = await ScriptedPrimary.start();
   primary.serve(soa(1), "www.example.org. 60 IN A 192.0.2.1");
   let isSettled = true;
@@ -331,13 +331,13 @@ test("each exchange has a guard of its own, and a transfer whose last message is
   assert.deepEqual([next.serial, guards], [2, 3]);
   isSettled = false;
   await assert.rejects(transferIn(options), TsigError);
-  // What cannot be trusted is not asked for again.
+  // After an untrusted transfer there is no retry.
   primary.messages = () => [[first]];
   await assert.rejects(transferIn({ ...options, current: next }), TsigError);
   assert.equal(guards, 5);
 });
 
-test("a zone larger than max_size is not taken", async () => {
+test("a zone larger than max_size is rejected", async () => {
   await using primary = await ScriptedPrimary.start();
   const many = Array.from(
     { length: 12_000 },
@@ -379,12 +379,12 @@ test("without a primary the zone expires, and is served again when one is back",
   await running.stop();
 });
 
-test("a copy that could not be kept is kept when a primary was asked again", async () => {
+test("a copy that could not be written is written after the next query to a primary", async () => {
   const folder = mkdtempSync(join(tmpdir(), "portolan-secondary-"));
   try {
     await using primary = await ScriptedPrimary.start();
     primary.serve(soa(1), "www.example.org. 60 IN A 192.0.2.1");
-    // A folder in the place of the new file is in the way of anybody, root included.
+    // A folder in place of the new file blocks the write even for root.
     mkdirSync(join(folder, "example.org.zone.new"));
     const running = serve(primary, ` directory ${folder}`);
     await running.start();
@@ -400,7 +400,7 @@ test("a copy that could not be kept is kept when a primary was asked again", asy
   }
 });
 
-test("a kept copy is served after a restart without any primary, until it expires", async () => {
+test("a stored copy is served after a restart without a primary, until it expires", async () => {
   const folder = mkdtempSync(join(tmpdir(), "portolan-secondary-"));
   try {
     const primary = await ScriptedPrimary.start();

@@ -1,4 +1,4 @@
-/** Primaries that serve AXFR, and fail at IXFR in one way or another. */
+/** Primaries that serve AXFR, and fail at IXFR in several ways. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { until } from "../../plugin/testing.ts";
@@ -7,7 +7,7 @@ import { addressOf, loaded, notify, ScriptedPrimary, serve, soa } from "./fixtur
 const AXFR = 252;
 const IXFR = 251;
 
-/** A zone of which `ixfr` is all that is said of its changes. */
+/** A zone whose only answer to IXFR is `ixfr`. */
 function serveWithout(
   primary: ScriptedPrimary,
   serial: number,
@@ -34,7 +34,7 @@ for (const [title, ixfr] of [
     assert.deepEqual(await addressOf(running), ["192.0.2.2"]);
     assert.deepEqual(primary.asked, ["AXFR", "SOA", "IXFR 1", "AXFR"]);
     assert.equal(running.log.lines.filter((line) => line.includes("(AXFR) from now on")).length, 1);
-    // From then on it is not asked in vain: only for its serial if that is the same, and for all of it if not.
+    // From then on IXFR is not tried: the serial is queried first, and a changed zone transferred by AXFR.
     await running.clock.settle(102_500);
     await until(() => primary.asked.length === 5);
     serveWithout(primary, 3, ixfr);
@@ -46,7 +46,7 @@ for (const [title, ixfr] of [
   });
 }
 
-test("a primary that fails at IXFR after it has worked is asked for its serial first, and then by AXFR", async () => {
+test("a primary that fails at IXFR after it has worked is queried for its serial first, and then for AXFR", async () => {
   await using primary = await ScriptedPrimary.start();
   primary.serve(soa(1), "www.example.org. 60 IN A 192.0.2.1");
   const running = serve(primary);
@@ -65,7 +65,7 @@ test("a primary that fails at IXFR after it has worked is asked for its serial f
   await running.stop();
 });
 
-test("a primary that does not say its serial is asked for changes", async () => {
+test("a primary that does not answer SOA queries is asked for changes", async () => {
   await using primary = await ScriptedPrimary.start();
   primary.serve(soa(1), "www.example.org. 60 IN A 192.0.2.1");
   const running = serve(primary);

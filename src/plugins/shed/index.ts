@@ -1,4 +1,4 @@
-/** `shed`: queries that are given up under load, by metrics of CoreDNS. */
+/** `shed`: counts queries that are dropped under load, in metrics of CoreDNS. */
 import type { Token } from "../../corefile/tokens.ts";
 import type { Directive } from "../../corefile/tree.ts";
 import type { ConfigContext } from "../../plugin/config/context.ts";
@@ -16,7 +16,7 @@ function reportOption(line: { readonly name: Token }, { report }: ConfigContext)
 
 export default definePlugin({
   name: "shed",
-  summary: "Sheds load: gives up the oldest queries when too many wait, and counts them.",
+  summary: "Sheds load: drops the oldest queries when too many wait, and counts them.",
   config: customDirective(declared.description, (occurrences: readonly Directive[], context) => {
     const before = context.report.diagnostics.length;
     const [first] = occurrences;

@@ -10,13 +10,13 @@ async function count(running: PluginTest<unknown>): Promise<string | undefined> 
   return METRIC.exec((await running.metrics.expose()).body)?.[1];
 }
 
-/** A listener gives a query up while it waits. */
+/** A listener drops a query while it waits. */
 const abandoned: Next = async (query) => {
   query.abandon();
   return DROPPED;
 };
 
-test("counts queries over UDP that their listener gave up, from 0 on", async () => {
+test("counts queries over UDP that their listener dropped, from 0 on", async () => {
   const running = PluginTest.of(shed, "shed");
   assert.equal(await count(running), undefined);
   await running.ask({ name: "a.test.", next: answering({}) });
@@ -28,7 +28,7 @@ test("counts queries over UDP that their listener gave up, from 0 on", async () 
   assert.equal(await count(running), "2");
 });
 
-test("an answer at hand makes no promise", () => {
+test("an immediate answer makes no promise", () => {
   const running = PluginTest.of(shed, "shed");
   assert.ok(!(running.outcome({ name: "a.test.", next: answering({}) }) instanceof Promise));
 });

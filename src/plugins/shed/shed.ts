@@ -9,7 +9,7 @@ import {
   type Query,
 } from "../../plugin/index.ts";
 
-/** Counts the queries that a listener gave up, the oldest first, because more waited than it has room for. */
+/** Counts the queries that a listener dropped, the oldest first, because too many waited. */
 export class Shed implements PluginInstance {
   readonly #dropped: CounterFamily;
   readonly #slots = new Map<string, CounterSlot>();
@@ -17,13 +17,13 @@ export class Shed implements PluginInstance {
   constructor(metrics: MetricsRegistry) {
     this.#dropped = metrics.counter({
       name: "coredns_shed_dropped_total",
-      help: "Queries over UDP that were given up under load.",
+      help: "Queries over UDP dropped under load.",
       labels: ["server", "reason"],
     });
   }
 
   readonly handle: Handler = (query, next) => {
-    // A lookup of the server's own is no query of a client.
+    // An internal lookup is not a query of a client.
     if (query.transport !== "udp" || query.depth > 0) return next(query);
     this.#slotOf(query);
     return afterNext(next(query), query, this.#count);
@@ -34,7 +34,7 @@ export class Shed implements PluginInstance {
     return outcome;
   };
 
-  /** Made with the first query, so that the series is there at 0. */
+  /** Created with the first query, so that the series starts at 0. */
   #slotOf({ listener }: Query): CounterSlot {
     let slot = this.#slots.get(listener.label);
     if (slot === undefined) {

@@ -43,7 +43,7 @@ class Signing {
     this.clock.setWallTime(this.clock.wallTime() + seconds * 1_000);
   }
 
-  /** Looks at the files so often, and returns how often that made it sign up to now. */
+  /** Checks the files `times` times, and returns how many signings there were so far. */
   async look(times: number): Promise<number> {
     const [instance] = this.#running.instances;
     assert.ok(instance instanceof ZoneFileSigning);
@@ -56,7 +56,7 @@ class Signing {
     return lines.filter((line) => line.includes("Successfully signed")).length;
   }
 
-  /** What the signed file says, whose signatures hold by the clock. */
+  /** The serial of the signed file, after checking its signatures against the clock. */
   get serial(): number {
     const text = readFileSync(this.#target, "utf8");
     const [, expiration = "", inception = ""] = /RRSIG\s+SOA .*?(\d{14}) (\d{14})/.exec(text) ?? [];
@@ -79,7 +79,7 @@ async function signing(use: (signed: Signing) => Promise<void>): Promise<void> {
   }
 }
 
-test("the clock is set on by a year and back: the zone is signed once each time, and its serial never goes back", async () => {
+test("the clock is set forward by a year and back: the zone is signed once each time, and its serial never goes back", async () => {
   await signing(async (signed) => {
     assert.equal(await signed.look(3), 1);
     const serials = [signed.serial];
@@ -108,7 +108,7 @@ test("a zone file from before the clock was set back is signed once, and again w
     assert.equal(await signed.look(1), 1);
     utimesSync(signed.source, tomorrow, tomorrow);
     assert.equal(await signed.look(3), 2);
-    // Its time stamp is older than that of the signed file now.
+    // Its time stamp is older than the signed file's.
     writeFileSync(signed.source, `${ZONE}www A 192.0.2.1\n`);
     utimesSync(signed.source, 1_000_000_000, 1_000_000_000);
     assert.equal(await signed.look(3), 3);

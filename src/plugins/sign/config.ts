@@ -22,7 +22,7 @@ export interface SignConfig {
   readonly nsec3: boolean;
 }
 
-/** CoreDNS names a second source and refuses it; so does this. */
+/** CoreDNS names a second source and rejects it, so this plugin does, too. */
 const source: Argument<"file"> = {
   read(cursor, label) {
     const token = cursor.peek();

@@ -1,6 +1,6 @@
-/** Times of RRSIG records as text has them: `20261122101500` (RFC 4034 section 3.2). */
+/** The text form of times in RRSIG records: `20261122101500` (RFC 4034 section 3.2). */
 
-/** @returns seconds since the epoch, `undefined` for another text */
+/** @returns seconds since the epoch, `undefined` for invalid text */
 export function readSignatureTime(text: string): number | undefined {
   const [, year, month, day, hour, minute, second] =
     /^(\d{4})(\d\d)(\d\d)(\d\d)(\d\d)(\d\d)$/.exec(text) ?? [];

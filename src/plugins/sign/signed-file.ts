@@ -1,41 +1,41 @@
-/** The file of a signed zone: what its signatures say, and how it is replaced. */
+/** The file of a signed zone: reads the state of its signatures, and replaces it. */
 import { mkdir, open, rename, rm, stat } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import { stampOf } from "../../lib/time/time-stamp.ts";
 import { readSignatureTime } from "./signature-time.ts";
 
 const DAY = 86_400;
-/** Seconds. CoreDNS has the same. */
+/** Seconds, as in CoreDNS. */
 const OLDEST_INCEPTION = 6 * DAY;
 const LEAST_LEFT = 7 * DAY;
 
-/** Octets at the head of a file in which the signature of the SOA record is looked for: a hundred records and more. */
+/** Bytes at the start of a file that are searched for the signature of the SOA record: enough for a hundred records. */
 const HEAD = 64 * 1024;
-/** Text is written in pieces of this size. */
+/** Size of the pieces in which text is written. */
 const CHUNK = 64 * 1024;
 
 /** The files of a zone, and whether it has to be signed. */
 export interface SigningState {
-  /** What the source looks like. */
+  /** Fingerprint of the source file. */
   readonly stamp: string;
-  /** Of the zone as it is signed. */
+  /** Serial of the signed zone. */
   readonly serial: number | undefined;
-  /** Why it has to be signed; `undefined` where the signatures are good for a while. */
+  /** Why the zone has to be signed; `undefined` if the signatures are still valid for long enough. */
   readonly why: string | undefined;
 }
 
 export interface SigningQuestion {
   readonly source: string;
   readonly target: string;
-  /** Of the keys. */
+  /** Key tags. */
   readonly tags: readonly number[];
   /** Seconds since the epoch. */
   readonly now: number;
-  /** What the source looked like when it was signed last, or was found to be older than the target. */
+  /** Fingerprint of the source when it was signed last, or was found to be older than the target. */
   readonly stamp: string | undefined;
 }
 
-/** Looks at the files of a zone. @throws the error of the file system for the source */
+/** Examines the files of a zone. @throws the error of the file system for the source */
 export async function signingState(question: SigningQuestion): Promise<SigningState> {
   const { source, target } = question;
   const from = await stat(source, { bigint: true });
@@ -49,7 +49,8 @@ export async function signingState(question: SigningQuestion): Promise<SigningSt
     if (!(error instanceof Error && "code" in error && error.code === "ENOENT")) throw error;
     return { stamp, serial: undefined, why: `open ${target}: no such file or directory` };
   }
-  // Of what was seen before, the stamp tells whether it changed: which file is newer depends on who set the clock in between.
+  // A known source has changed if its fingerprint has: comparing the times of the files would fail if the clock was
+  // set in between.
   const isChanged = question.stamp === undefined ? from.mtimeNs > signedAt : stamp !== question.stamp;
   const why = isChanged ? `${source} has changed since` : reasonInHead(head, question);
   const serial = /\sSOA\s+\S+\s+\S+\s+(\d{1,10})\s/.exec(head)?.[1];
@@ -62,7 +63,7 @@ function reasonInHead(head: string, { tags, now }: SigningQuestion): string | un
   const inception = readSignatureTime(signature?.[2] ?? "");
   if (expiration === undefined || inception === undefined) return "no signature of the SOA record was found";
   if (!tags.includes(Number(signature?.[3])))
-    return `the key with tag ${signature?.[3]} is none of those that sign`;
+    return `the key with tag ${signature?.[3]} is not one of the signing keys`;
   if (inception > now) return "the signatures begin in the future";
   if (now - inception > OLDEST_INCEPTION) return "the signatures are older than 6 days";
   if (expiration - now < LEAST_LEFT) return "the signatures end in less than 7 days";
@@ -79,7 +80,7 @@ async function readHead(path: string): Promise<string> {
   }
 }
 
-/** Puts a file in place of what was there before, in one step; a fault leaves that as it was. */
+/** Replaces a file in one step; after an error the old file stays. */
 export async function replaceFile(path: string, unique: string, lines: AsyncIterable<string>): Promise<void> {
   const folder = dirname(path);
   await mkdir(folder, { recursive: true });

@@ -11,7 +11,7 @@ import { signedZoneLines } from "../../zones/signing/zone-signing.ts";
 import type { SignConfig } from "./config.ts";
 import { replaceFile, signingState } from "./signed-file.ts";
 
-/** Seconds. Signatures begin so long ago, and hold for so long; each process takes other times. */
+/** Seconds. Bounds for the start and the lifetime of signatures; each process chooses random times within them. */
 const HOUR = 3600;
 const DAY = 24 * HOUR;
 const BEFORE = 3 * HOUR;
@@ -19,9 +19,9 @@ const BEFORE_JITTER = 18 * HOUR;
 const AFTER = 32 * DAY;
 const AFTER_JITTER = 5 * DAY;
 
-/** Milliseconds between two looks at the files. */
+/** Milliseconds between two checks of the files. */
 const INTERVAL = 60_000;
-/** Milliseconds of a turn. */
+/** Milliseconds per turn of the event loop. */
 const SHARE = 1;
 
 interface SignedZone {
@@ -42,7 +42,7 @@ export class ZoneFileSigning implements PluginInstance {
   #isStopped = false;
   #working: Promise<void> = Promise.resolve();
   readonly #complaints = new Map<SignedZone, string>();
-  /** What the source of a zone looked like when it was last known to be signed. */
+  /** Stamps of the sources whose zones are known to be signed. */
   readonly #stamps = new Map<SignedZone, string>();
 
   constructor(lines: readonly SignConfig[], site: Site) {
@@ -52,7 +52,7 @@ export class ZoneFileSigning implements PluginInstance {
     this.#after = AFTER + Math.floor(site.random.fraction() * AFTER_JITTER);
   }
 
-  /** Reads the keys, and writes nothing. */
+  /** Reads the keys without writing a file. */
   examine(): Promise<void> {
     return this.start();
   }
@@ -78,7 +78,7 @@ export class ZoneFileSigning implements PluginInstance {
     this.#zones = zones;
   }
 
-  /** In the background: `file` waits for the file. */
+  /** Runs in the background: `file` waits for the file. */
   started(): void {
     void this.check(true);
     this.#timer = this.#site.clock.every(INTERVAL, () => void this.check(false));
@@ -90,7 +90,7 @@ export class ZoneFileSigning implements PluginInstance {
     return this.#working;
   }
 
-  /** Signs what has to be signed, one zone after the other. Never rejects. */
+  /** Signs the zones that need it, one after the other. Never rejects. */
   check(isFirst: boolean): Promise<void> {
     this.#working = this.#working.then(async () => {
       for (const zone of this.#zones) if (!this.#isStopped) await this.#check(zone, isFirst);
@@ -159,12 +159,12 @@ export class ZoneFileSigning implements PluginInstance {
 
   async *#whileRunning(lines: AsyncIterable<string>): AsyncGenerator<string> {
     for await (const line of lines) {
-      if (this.#isStopped) throw new Error("the server stops");
+      if (this.#isStopped) throw new Error("the server is stopping");
       yield line;
     }
   }
 
-  /** Once, until the reason changes: the signed file as it was stays. */
+  /** Logs a reason once, until it changes; the old signed file stays. */
   #complain(zone: SignedZone, reason: string): void {
     if (this.#complaints.get(zone) === reason) return;
     this.#complaints.set(zone, reason);
@@ -172,7 +172,10 @@ export class ZoneFileSigning implements PluginInstance {
   }
 }
 
-/** The time, unless a serial that secondaries may have seen is as new: somebody set the clock back, or it is the same second. */
+/**
+ * The current time, unless secondaries may have seen a serial as new: the clock was set back, or it is the same
+ * second.
+ */
 function nextSerial(former: number | undefined, now: number): number {
   return former !== undefined && isAsNew(former, now) ? (former + 1) >>> 0 : now;
 }

@@ -30,7 +30,20 @@ const ZONE: Readonly<Record<string, ReplyContent | "failed" | "dropped">> = {
     ),
   },
   "nx.test. A": { rcode: Rcode.NXDOMAIN, authority: records(SOA) },
-  "nx.test. AAAA": { rcode: Rcode.NXDOMAIN, authority: records(SOA) },
+  // Broken: the next server says of one name that it exists, and that it does not.
+  "nx.test. AAAA": { answer: records("nx.test. 60 IN AAAA 64:ff9b::c000:206") },
+  "nx6.test. AAAA": { rcode: Rcode.NXDOMAIN, authority: records("test. 800 IN NS ns.test.") },
+  "refused6.test. AAAA": { rcode: Rcode.REFUSED },
+  "failed4.test. A": { rcode: Rcode.SERVFAIL },
+  "failed4.test. AAAA": { answer: records("failed4.test. 60 IN AAAA 64:ff9b::c000:207") },
+  "refused.test. A": { rcode: Rcode.REFUSED },
+  "refused.test. AAAA": { rcode: Rcode.NOTIMP },
+  "cut4.test. A": { truncated: true },
+  "cut4.test. AAAA": { answer: records("cut4.test. 60 IN AAAA 64:ff9b::c000:208") },
+  "mapped.test. AAAA": { answer: records("mapped.test. 60 IN AAAA ::ffff:192.0.2.3") },
+  "long.test. AAAA": { answer: records("long.test. 4000 IN AAAA 64:ff9b::c000:209") },
+  "bare.test. A": {},
+  "bare.test. AAAA": { answer: records("bare.test. 4000 IN AAAA 64:ff9b::c000:20a") },
   "fail6.test. AAAA": { rcode: Rcode.SERVFAIL },
   "broken6.test. AAAA": "failed",
   "gone6.test. AAAA": "dropped",
@@ -172,6 +185,42 @@ for (const late of [false, true]) {
         ["server.test. 60 IN A 203.0.113.2"],
       ],
       [
+        "mappings of several lines, and the prefix of an earlier one",
+        "siit {\n ipv6_prefix 2001:db8:122:344::/96\n eam 192.0.2.7 2001:db8:1::7\n}\nsiit {\n eam 192.0.2.8 2001:db8:2::21\n}\nsiit",
+        { name: "server.test." },
+        ["server.test. 60 IN A 192.0.2.7"],
+      ],
+      [
+        "the last prefix of several lines",
+        "siit {\n ipv6_prefix 2001:db8:122:344::/96\n}\nsiit {\n ipv6_prefix 64:ff9b::/96\n}\nsiit",
+        { name: "well.test." },
+        ["well.test. 77 IN A 192.0.2.1"],
+      ],
+      [
+        "an IPv4-mapped address stands for no IPv4 address",
+        "siit {\n ipv6_prefix ::ffff:0:0/96\n}",
+        { name: "mapped.test." },
+        [],
+      ],
+      [
+        "a TTL beyond that of the SOA record",
+        "siit",
+        { name: "long.test." },
+        ["long.test. 300 IN A 192.0.2.9"],
+      ],
+      [
+        "a TTL beyond 10 minutes without an SOA record",
+        "siit",
+        { name: "bare.test." },
+        ["bare.test. 600 IN A 192.0.2.10"],
+      ],
+      [
+        "a failure for A is no answer about AAAA",
+        "siit",
+        { name: "failed4.test." },
+        ["failed4.test. 60 IN A 192.0.2.7"],
+      ],
+      [
         "the name of an address, without the option",
         "siit",
         { name: "1.2.0.192.in-addr.arpa.", type: "PTR" },
@@ -212,7 +261,7 @@ for (const late of [false, true]) {
     }
 
     for (const name of ["fail6.test.", "broken6.test.", "gone6.test.", "broken4.test."]) {
-      test(`${name}: no answer about the addresses is no answer`, async () => {
+      test(`${name}: a failed lookup of the addresses is a failure`, async () => {
         assert.equal(await ask("siit", { name }, late), "failed");
       });
     }
@@ -235,7 +284,7 @@ for (const [prefix, name] of [
   });
 }
 
-test("an address whose reserved octet is not zero stands for no IPv4 address", async () => {
+test("an address whose reserved octet is not zero embeds no IPv4 address", async () => {
   const answer = await ask("siit {\n ipv6_prefix 2001:db8:122:344::/64\n}", { name: "reserved.test." });
   assert.ok(answer !== "failed");
   assert.deepEqual(answer.answer, []);
@@ -258,15 +307,33 @@ test("authority and flags are those of the AAAA answer, without AD: the A record
 
 for (const [name, rcode] of [
   ["nx.test.", Rcode.NXDOMAIN],
+  ["nx6.test.", Rcode.NOERROR],
   ["other.test.", Rcode.NOERROR],
 ] as const) {
-  test(`${name}: with nothing to translate the answer about A records stands`, async () => {
+  test(`${name}: with nothing to translate the answer for A records stays`, async () => {
     const answer = await ask("siit", { name });
     assert.ok(answer !== "failed");
     assert.equal(answer.rcode, rcode);
     assert.deepEqual(answer.authority, [SOA]);
   });
 }
+
+for (const [name, rcode] of [
+  ["refused6.test.", Rcode.REFUSED],
+  ["refused.test.", Rcode.REFUSED],
+] as const) {
+  test(`${name}: a query that is refused in part is refused`, async () => {
+    const answer = await ask("siit", { name });
+    assert.ok(answer !== "failed");
+    assert.deepEqual([answer.rcode, answer.answer], [rcode, []]);
+  });
+}
+
+test("a response about A records that was cut stays cut: the client asks again over TCP", async () => {
+  const answer = await ask("siit", { name: "cut4.test." });
+  assert.ok(answer !== "failed");
+  assert.deepEqual([answer.reply.truncated, answer.answer], [true, []]);
+});
 
 test("counts translated queries by listener", async () => {
   const running = PluginTest.of(siit, "siit");
@@ -285,6 +352,10 @@ for (const [text, message] of [
     "siit {\n ipv6_prefix 2001:db8::/104\n}",
     /invalid prefix length "2001:db8::\/104": must be one of \/32, \/40/,
   ],
+  [
+    "siit {\n ipv6_prefix 2001:db8:0:0:100::/96\n}",
+    /invalid prefix "2001:db8:0:0:100::\/96": reserved octet \(byte 8\) must be zero/,
+  ],
   ["siit {\n ipv6_prefix\n}", /Wrong argument count or unexpected line ending after 'ipv6_prefix'/],
   ["siit {\n eam 1.2.3.4\n}", /Wrong argument count or unexpected line ending after '1\.2\.3\.4'/],
   ["siit {\n eam 1.2.3.4 2001:db8::1 x\n}", /Wrong argument count or unexpected line ending after 'x'/],
@@ -293,7 +364,7 @@ for (const [text, message] of [
   ["siit {\n eam foo 2001:db8::1\n}", /invalid IP address: "foo"/],
   [
     "siit {\n eam 203.0.113.0/24 2001:db8::/121\n}",
-    /too few bits left: \/24 of IPv4 needs \/120 or shorter, not \/121/,
+    /leaves too few bits: \/24 of IPv4 needs \/120 or shorter, not \/121/,
   ],
   ["siit {\n foo\n}", /unknown property 'foo'/],
 ] as const) {

@@ -24,8 +24,8 @@ import {
 } from "../../plugin/index.ts";
 import type { AddressMap } from "./address-map.ts";
 
-/** Seconds that an alias to the name of an IPv6 address may be kept. */
-const ALIAS_TTL = 600;
+/** Seconds that an address may be kept where no SOA record tells (RFC 6147 section 5.1.7), and an alias to the name of an IPv6 address. */
+const LONGEST_TTL = 600;
 
 export class Siit implements PluginInstance {
   readonly #addresses: AddressMap;
@@ -37,7 +37,7 @@ export class Siit implements PluginInstance {
     this.#translatePtr = translatePtr;
     this.#translated = metrics.counter({
       name: "coredns_siit_requests_translated_total",
-      help: "Queries answered with IPv4 addresses made out of IPv6 addresses.",
+      help: "Queries answered with IPv4 addresses derived from IPv6 addresses.",
       labels: ["server"],
     });
   }
@@ -52,46 +52,54 @@ export class Siit implements PluginInstance {
       : this.#after(query, next, outcome);
   };
 
-  /** @param outcome what was said of the IPv4 addresses of the name */
+  /** @param outcome the outcome for A records of the name */
   #after(query: Query, next: Next, outcome: Outcome): Outcome | Promise<Outcome> {
     if (outcome.kind !== "reply") return outcome;
+    // A name that does not exist has no IPv6 addresses either; a response that was cut is asked for again over TCP.
+    if (outcome.rcode === Rcode.NXDOMAIN || outcome.truncated) return outcome;
     if (answersWith(outcome, RecordType.A)) {
       query.trace?.note("the name has IPv4 addresses of its own");
       return outcome;
     }
-    // The rest of the chain and not the whole block is asked: `dns64` of the same block would ask for A records in turn.
+    // Asks the rest of the chain instead of the whole block: `dns64` of the same block would ask for A records in
+    // turn.
     const ipv6 = next(query.derive({ type: RecordType.AAAA }));
     return ipv6 instanceof Promise
       ? ipv6.then((settled) => this.#translate(query, outcome, settled))
       : this.#translate(query, outcome, ipv6);
   }
 
-  /** @param outcome what was said of the IPv6 addresses of the name */
+  /** @param outcome the outcome for AAAA records of the name */
   #translate(query: Query, denial: Reply, outcome: Outcome): Outcome {
     if (denial.rcode === Rcode.NOERROR) {
       if (outcome.kind === "failed") return query.fail(Rcode.SERVFAIL, outcome.error);
-      // Nothing would tell the client that the name may have addresses.
+      // A negative answer would hide that the name may have addresses.
       if (outcome.kind !== "reply" || outcome.rcode === Rcode.SERVFAIL)
-        return query.fail(Rcode.SERVFAIL, new Error("no answer about IPv6 addresses"));
+        return query.fail(Rcode.SERVFAIL, new Error("no answer for AAAA records"));
     }
     if (outcome.kind !== "reply") return denial;
+    if (outcome.rcode !== Rcode.NOERROR)
+      return outcome.rcode === Rcode.NXDOMAIN || denial.rcode !== Rcode.NOERROR
+        ? denial
+        : query.reply({ rcode: outcome.rcode, authoritative: (outcome.flags & Flag.AA) !== 0 });
+    const longest = ttlOfSoa(denial);
     let count = 0;
     const answer: ResourceRecord[] = [];
     for (const record of outcome.answer) {
       if (AAAA.is(record)) {
         const address = this.#addresses.toIpv4(record.data.address);
         if (address === undefined) continue;
-        answer.push(A.create(record.name, record.ttl, { address }));
+        answer.push(A.create(record.name, Math.min(record.ttl, longest), { address }));
         count++;
       } else if (!isSignatureOfIpv6(record)) {
         answer.push(record);
       }
     }
     if (count === 0) {
-      query.trace?.note("the name has no IPv6 addresses that stand for IPv4 addresses either");
+      query.trace?.note("the name has no IPv6 addresses that embed IPv4 addresses either");
       return denial;
     }
-    query.trace?.note(`made ${count} A ${count === 1 ? "record" : "records"} out of AAAA records`, { count });
+    query.trace?.note(`made ${count} A ${count === 1 ? "record" : "records"} from AAAA records`, { count });
     this.#count(query);
     const { rcode, truncated, authority, additional, edns } = outcome;
     const reply = { rcode, truncated, answer, authority, additional };
@@ -103,7 +111,10 @@ export class Siit implements PluginInstance {
     });
   }
 
-  /** An alias to the name of the IPv6 address that an IPv4 address is reached at, as RFC 6147 section 5.3.1 has it the other way round. */
+  /**
+   * An alias to the name of the IPv6 address for an IPv4 address, as RFC 6147 section 5.3.1 does in the other
+   * direction.
+   */
   #reverse(query: Query, next: Next): Outcome | Promise<Outcome> {
     const outcome = next(query);
     return outcome instanceof Promise
@@ -117,9 +128,9 @@ export class Siit implements PluginInstance {
     const ipv6 = ipv4 === undefined ? undefined : this.#addresses.toIpv6(ipv4);
     if (ipv6 === undefined) return outcome;
     const target = reverseNameOfIpv6(ipv6);
-    query.trace?.note(`${ipv4} has the name of the IPv6 address that it stands for`, { target: `${target}` });
+    query.trace?.note(`${ipv4} is an alias of the name of its IPv6 address`, { target: `${target}` });
     this.#count(query);
-    return followAlias(query, [CNAME.create(query.name, ALIAS_TTL, { target })], target);
+    return followAlias(query, [CNAME.create(query.name, LONGEST_TTL, { target })], target);
   }
 
   #count(query: Query): void {
@@ -130,6 +141,17 @@ export class Siit implements PluginInstance {
 function answersWith({ sections: encoded }: Reply, type: number): boolean {
   for (let index = 0; index < encoded.answerCount; index++) if (encoded.typeAt(index) === type) return true;
   return false;
+}
+
+/** How long the lack of IPv4 addresses may be remembered, by the first SOA record of a denial; seconds. */
+function ttlOfSoa(reply: Reply): number {
+  const { sections: encoded } = reply;
+  const end = encoded.answerCount + encoded.authorityCount;
+  for (let index = encoded.answerCount; index < end; index++) {
+    if (encoded.typeAt(index) !== RecordType.SOA) continue;
+    return reply.uniformTtl >= 0 ? reply.uniformTtl : encoded.ttlAt(index);
+  }
+  return LONGEST_TTL;
 }
 
 /** Signatures of records that are not shown any more prove nothing. */

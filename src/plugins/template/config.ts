@@ -48,7 +48,7 @@ export interface TemplateRule {
   readonly rcode: number;
   readonly extendedError: { readonly code: number; readonly text: string } | undefined;
   readonly fallthrough: Fallthrough;
-  /** Where it stands, for people: "template IN A (Corefile:3)". */
+  /** The directive and its place, for messages: "template IN A (Corefile:3)". */
   readonly title: string;
 }
 
@@ -86,7 +86,7 @@ const pattern: Value<Pattern> = {
   },
 };
 
-/** CoreDNS's list of names has the older one of rcode 16. */
+/** CoreDNS uses the older name of rcode 16. */
 const rcode: Value<number> = {
   expected: "an rcode in upper case, such as NXDOMAIN",
   parse(word) {
@@ -102,7 +102,7 @@ const errorCode = integer({
   problem: (word) => `error parsing extended DNS error code ${word}`,
 });
 
-/** Lines with a template in each word. */
+/** Options whose words are all templates. */
 const templates: Option<readonly Template[]> = {
   usage: "RR...",
   read(lines, { report }) {
@@ -116,7 +116,7 @@ const templates: Option<readonly Template[]> = {
   },
 };
 
-/** Lines that are read later, in their order among each other. */
+/** Options that are parsed later, in their relative order. */
 const readLater = (usage: string): Option<undefined> => ({ usage, read: () => undefined });
 
 const declared = directive({
@@ -149,7 +149,7 @@ function patterns(): Option<readonly Pattern[]> {
   };
 }
 
-/** All `template` directives of a block make one list, tried in order. */
+/** All `template` directives of a block form one list, tried in order. */
 export const templateConfig: ConfigSchema<readonly TemplateRule[]> = customDirective(
   declared.description,
   (occurrences, context) => {
@@ -174,7 +174,7 @@ function readRule(occurrence: Directive, context: ConfigContext): TemplateRule |
   };
 }
 
-/** `var` and `expr` in their order: an expression knows the variables above it. */
+/** Parses `var` and `expr` in order: an expression can use the variables above it. */
 function readComputed(
   lines: readonly Directive[],
   { report }: ConfigContext,
@@ -198,7 +198,7 @@ function readComputed(
         continue;
       }
       const at = variables.push(variable) - 1;
-      // Elements of arrays keep no type over the border of an expression.
+      // Elements of arrays lose their type between expressions.
       const type = variable.expression.type.kind === "array" ? ARRAY : variable.expression.type;
       known.set(variable.name, { type, get: (facts) => facts.variables[at] ?? null });
     }
@@ -240,7 +240,7 @@ function problemOfName(name: string, known: ReadonlyMap<string, unknown>): strin
   return isTaken ? `variable name "${name}" is reserved` : undefined;
 }
 
-/** Constants, and functions that CoreDNS has besides. */
+/** Constants, and further functions of CoreDNS. */
 const LANGUAGE_WORDS: ReadonlySet<string> = new Set([
   "true",
   "false",

@@ -1,4 +1,4 @@
-/** What a template and its expressions know of a query. */
+/** The data of a query for templates and their expressions. */
 import { className, RecordClass } from "../../dns/numbers.ts";
 import { RecordType, recordTypeName } from "../../dns/type-names.ts";
 import type { Environment, EnvironmentVariable } from "../../expression/evaluation/environment.ts";
@@ -13,10 +13,10 @@ import type { ExpressionValue } from "../../expression/values/values.ts";
 import { queryFunctions } from "../../plugin/facts/query-environment.ts";
 import type { Query } from "../../plugin/index.ts";
 
-/** One match of a query: what `group()` and `.Group` tell. */
+/** One match of a query: the data of `group()` and `.Group`. */
 export interface TemplateMatch {
   readonly regex: string;
-  /** The whole match, then each group. */
+  /** The whole match, followed by the groups. */
   readonly groups: readonly string[];
   readonly groupNumbers: ReadonlyMap<string, number>;
 }
@@ -27,7 +27,7 @@ export interface TemplateFacts {
   readonly name: string;
   readonly zone: string;
   readonly match: TemplateMatch;
-  /** As declared; `ANY` is replaced by the query's own. */
+  /** The class of the directive; `ANY` is replaced by the query's. */
   readonly class: number;
   readonly type: number;
   /** Values of `var`, in order. */
@@ -36,7 +36,7 @@ export interface TemplateFacts {
 
 const FUNCTIONS = queryFunctions((facts: TemplateFacts) => facts.query);
 
-/** The functions of queries, and `group()`. */
+/** The functions for queries, and `group()`. */
 export function templateEnvironment(
   variables: ReadonlyMap<string, EnvironmentVariable<TemplateFacts>>,
 ): Environment<TemplateFacts> {
@@ -55,7 +55,7 @@ const WITH_GROUP = new Map([
   ],
 ] as const);
 
-/** A group by its number or its name; empty where there is none. */
+/** A group by number or name; empty if it does not exist. */
 function groupOf({ groups, groupNumbers }: TemplateMatch, key: ExpressionValue): string {
   if (typeof key === "number") return groups[key] ?? "";
   if (typeof key !== "string") return "";
@@ -63,7 +63,7 @@ function groupOf({ groups, groupNumbers }: TemplateMatch, key: ExpressionValue):
   return groups[number] ?? "";
 }
 
-/** A field that is there whenever it is asked for. */
+/** A field that is always set. */
 function plain(get: () => TemplateValue): TemplateMember {
   return { parameters: 0, get };
 }
@@ -126,7 +126,7 @@ function questionOf(query: Query): TemplateObject {
   );
 }
 
-/** Header, question and EDNS; a query has hardly anything else. */
+/** Header, question and EDNS; a query contains hardly anything else. */
 function messageOf(query: Query): TemplateObject {
   const header = {
     Id: plain(() => query.id),

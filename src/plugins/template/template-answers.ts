@@ -14,7 +14,7 @@ import type { TemplateRule } from "./config.ts";
 import { type Section, TemplateCounters } from "./counters.ts";
 import { type TemplateFacts, type TemplateMatch, templateData } from "./facts.ts";
 
-/** A template made no record, or a `var` or `expr` could not be worked out. */
+/** A template made no valid record, or a `var` or `expr` failed. */
 export class TemplateError extends Error {
   override readonly name = "TemplateError";
   readonly title: string;
@@ -25,7 +25,7 @@ export class TemplateError extends Error {
   }
 }
 
-/** How many aliases of one answer are followed. */
+/** Bound for the aliases of one answer that are followed. */
 const MAX_ALIASES = 8;
 
 const EVERYTHING: TemplateMatch["groupNumbers"] = new Map();
@@ -33,7 +33,7 @@ const EVERYTHING: TemplateMatch["groupNumbers"] = new Map();
 export class TemplateAnswers {
   readonly #rules: readonly TemplateRule[];
   readonly #counters: TemplateCounters;
-  /** Records of templates that write the name and nothing else of the query. */
+  /** Records of templates that use no part of the query except its name. */
   readonly #prepared: ReadonlyMap<Template, ResourceRecord>;
 
   constructor(rules: readonly TemplateRule[], metrics: MetricsRegistry) {
@@ -57,14 +57,14 @@ export class TemplateAnswers {
       if (facts instanceof TemplateError) return query.fail(Rcode.SERVFAIL, facts);
       if (facts !== undefined) return this.#answer(rule, facts);
       if (!rule.fallthrough.permits(query.name)) {
-        query.trace?.note(`${rule.title} has no fallthrough for the name, so nothing behind it is asked`);
+        query.trace?.note(`${rule.title} does not apply, and has no fallthrough for the name`);
         return query.fail();
       }
     }
     return next(query);
   }
 
-  /** What the templates get to see; `undefined` where a regular expression or a condition says no. */
+  /** The data for the templates; `undefined` if no regular expression or a condition does not match. */
   #match(
     rule: TemplateRule,
     query: Query,
@@ -186,10 +186,11 @@ export class TemplateAnswers {
     }
   }
 
-  /** Aliases among the answers to a question for addresses are followed, each by a lookup of its own. */
+  /** Follows aliases in answers to queries for addresses, each by a lookup of its own. */
   #resolve(query: Query, answer: readonly ResourceRecord[]): Resolved | Promise<Resolved> {
     const asksForAddress = query.type === RecordType.A || query.type === RecordType.AAAA;
-    // Aliases may lead back to templates with several aliases: below the client's question one is followed, so that they do not multiply.
+    // Aliases may lead back to templates with several aliases: below the client's question only one is followed, so
+    // that they do not multiply.
     const most = query.depth === 0 ? MAX_ALIASES : 1;
     const aliases = asksForAddress ? answer.filter((record) => CNAME.is(record)).slice(0, most) : [];
     if (aliases.length === 0) return { records: answer, truncated: false };
@@ -202,10 +203,10 @@ export class TemplateAnswers {
   }
 }
 
-/** The data of a record has 65,535 octets at the most, each of which takes four characters at the most. */
+/** The data of a record has at most 65,535 octets, each of which takes at most four characters. */
 const MAX_RECORD_TEXT = 4 * 0xffff + 1_024;
 
-/** The record of a template such as `{{ .Name }} 60 IN A 192.0.2.1`, but for its owner. */
+/** The record of a template such as `{{ .Name }} 60 IN A 192.0.2.1`, without its owner. */
 function preparedRecord(template: Template): (readonly [Template, ResourceRecord])[] {
   const text = template.textBehind("Name");
   if (text === undefined || !/^\s/.test(text)) return [];
@@ -213,7 +214,7 @@ function preparedRecord(template: Template): (readonly [Template, ResourceRecord
   return record instanceof PresentationError ? [] : [[template, record]];
 }
 
-/** One record; what stands on further lines is none of it. */
+/** Parses one record; further lines are ignored. */
 function readRecord(text: string): ResourceRecord | PresentationError {
   if (text.length > MAX_RECORD_TEXT) return new PresentationError("", 1, "longer than any record");
   try {
@@ -227,7 +228,7 @@ function readRecord(text: string): ResourceRecord | PresentationError {
   }
 }
 
-/** Up to the line break that ends a record: not one within quotes or brackets. */
+/** Ends at the first line break outside quotes and parentheses. */
 function firstLine(text: string): string {
   const line = /^\s*(?:"(?:\\.|[^"\\])*"|\((?:"(?:\\.|[^"\\])*"|[^)"])*\)|\\.|[^"\\\n(])+/s.exec(text);
   return line?.[0] ?? text;
@@ -238,7 +239,7 @@ interface Resolved {
   readonly truncated: boolean;
 }
 
-/** What was found for each alias stands behind it. */
+/** The result of each lookup follows its alias. */
 function joined(answer: readonly ResourceRecord[], outcomes: readonly Outcome[]): Resolved {
   const left = [...outcomes];
   let truncated = false;

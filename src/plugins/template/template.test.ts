@@ -4,7 +4,7 @@ import { Flag, Rcode, rcodeName } from "../../dns/numbers.ts";
 import { answering, ConfigRefused, PluginTest, type QuestionOptions, records } from "../../plugin/testing.ts";
 import template from "./index.ts";
 
-/** What comes back in one line: rcode, and the data of the answers. */
+/** The outcome on one line: rcode, and the data of the answers. */
 async function outcome(text: string, question: Partial<QuestionOptions> = {}): Promise<string> {
   const running = PluginTest.of(template, text, { keys: "example.org:53" });
   const next = answering({ answer: records("elsewhere. 5 IN A 192.0.2.99") });
@@ -183,7 +183,7 @@ describe("template answers", () => {
     ]);
   });
 
-  it("with what the server finds for an alias behind it, and with TC where that is cut", async () => {
+  it("with the records that the server finds for an alias, and with TC if those are truncated", async () => {
     const text = 'template IN A t.example {\n answer "{{ .Name }} 60 IN CNAME x.example."\n}';
     const running = PluginTest.of(template, text);
     const query = running.query({ name: "a.t.example." });
@@ -247,7 +247,7 @@ describe("template answers", () => {
     );
   });
 
-  it("and says in its error where in the template the fault is", async () => {
+  it("and its error names the place in the template", async () => {
     const running = PluginTest.of(
       template,
       'template IN A {\n answer "{{ .Name }} 60 IN\n {{ index .Match 9 }}"\n}',
@@ -257,7 +257,7 @@ describe("template answers", () => {
     assert.match(found.error?.message ?? "", /line 2, column 5 of .*index out of range: 9/s);
   });
 
-  it("leaves the flags of the query alone", async () => {
+  it("does not change the flags of the query", async () => {
     const found = await PluginTest.of(template, `template IN A {\n ${A}\n}`).ask({ name: "a." });
     assert.equal(found.reply.flags, Flag.AA);
     assert.equal(found.rcode, Rcode.NOERROR);

@@ -1,4 +1,4 @@
-/** `timeouts`: how long connections may take and last. */
+/** `timeouts`: limits the duration of connections. */
 import { definePlugin, directive, duration, single, type Value, ValueProblem } from "../../plugin/index.ts";
 
 const HOUR = 3_600_000;

@@ -1,4 +1,4 @@
-/** The files behind a server's identity: read at the start, looked at from then on, and taken into force when they are right. */
+/** The certificate files of a server: read at the start, checked for changes, and used when they are valid. */
 
 import type { WriteStream } from "node:fs";
 import { open } from "node:fs/promises";
@@ -27,9 +27,9 @@ export interface TlsConfig {
   readonly discovery: DiscoveryConfig | undefined;
 }
 
-/** Milliseconds between two looks at the files. */
+/** Milliseconds between two checks of the files. */
 const LOOK_INTERVAL = 2_000;
-/** And between two log lines about a certificate that has expired. */
+/** Milliseconds between two log lines about an expired certificate. */
 const REMINDER_INTERVAL = 3_600_000;
 
 export class Certificates implements PluginInstance {
@@ -41,7 +41,7 @@ export class Certificates implements PluginInstance {
   readonly #failures: CounterSlot;
   readonly #watch: FileWatch;
   #keyLog: WriteStream | undefined;
-  /** Why the files cannot be read, while they are for the first time. */
+  /** Why the files cannot be read, during the first read. */
   #fault: unknown;
   #isRunning = false;
   /** When the certificate in force expires, in milliseconds since 1970. */
@@ -60,7 +60,7 @@ export class Certificates implements PluginInstance {
     this.#expiry = site.metrics
       .gauge({
         name: "portolan_tls_certificate_expiry_timestamp_seconds",
-        help: "When the certificate in force expires, in seconds since 1970.",
+        help: "Time at which the certificate in force expires, in seconds since 1970.",
         labels: ["certificate"],
       })
       .slot(this.#paths.cert);
@@ -117,15 +117,15 @@ export class Certificates implements PluginInstance {
       throw this.#refused(error);
     }
     this.#isRunning = true;
-    // Every thread has an instance, and one of them speaks for all.
+    // Every thread has an instance, and the leader logs for all.
     if (this.#site.feed.role === "follower") return;
     this.#remind();
     this.#reminder = this.#site.clock.every(REMINDER_INTERVAL, () => this.#remind());
   }
 
   /**
-   * With an expired certificate, most clients refuse what is encrypted. Where there is plain DNS as well, the block is ready all the same: its clients must not lose the
-   * pod because of a certificate that they never see.
+   * Most clients reject an expired certificate. A block with plain DNS stays ready nevertheless: its plain clients
+   * must not lose the pod because of a certificate that they never see.
    */
   ready(): boolean {
     return !this.#hasExpired || this.#site.block.keys.some(({ scheme }) => scheme === "dns");
@@ -158,18 +158,18 @@ export class Certificates implements PluginInstance {
   #takeOver(): void {
     try {
       this.#load();
-      this.#site.log.info(`certificate ${this.#paths.cert} is in force for new connections`);
+      this.#site.log.info(`certificate ${this.#paths.cert} is in use for new connections`);
     } catch (error) {
       this.#report(error);
     }
   }
 
-  /** @throws Error where certificate and key are none, or do not fit */
+  /** @throws Error for an invalid certificate or key, or if they do not match */
   #load(): void {
     const holder = this.#site.block.settings.identity;
     const context = this.#context();
     const expires = this.#check(context);
-    // One that is too old is better than none, and worse than any other.
+    // An expired certificate is better than none at the start, but does not replace another.
     if (this.#isRunning && expires < this.#site.clock.wallTime())
       throw new Error(`it expired on ${new Date(expires).toUTCString()}`);
     this.#expires = expires;
@@ -197,7 +197,7 @@ export class Certificates implements PluginInstance {
     return Buffer.from(this.#contents.get(path) ?? []);
   }
 
-  /** @returns when it expires, in milliseconds since 1970 */
+  /** @returns when the certificate expires, in milliseconds since 1970 */
   #check(context: SecureContextOptions): number {
     checkKeyPair(context);
     return Date.parse(new (nodeCrypto().X509Certificate)(context.cert as Buffer).validTo);
@@ -218,7 +218,7 @@ export class Certificates implements PluginInstance {
   }
 }
 
-/** Says which of the files is at fault. */
+/** Adds the path of the faulty file to an error. */
 function ofFile(error: unknown, path: string | undefined): unknown {
   const reason = fileFault(error);
   return path === undefined || reason.includes(path) ? error : new Error(`${path}: ${reason}`);

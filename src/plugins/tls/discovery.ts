@@ -1,6 +1,6 @@
 /**
- * Discovery of designated resolvers (RFC 9462): tells clients of plain DNS which encrypted listeners there are, from the keys of the blocks
- * that say so. It stands in every server block, as clients ask where they are already.
+ * Discovery of designated resolvers (RFC 9462): points clients of plain DNS to encrypted listeners, from the keys of
+ * the blocks with `discovery`. It is part of every server block, because clients query the block that they use.
  */
 import type { Scheme } from "../../corefile/server-key.ts";
 import { Name, parseRecord, RecordClass, RecordType, type ResourceRecord } from "../../dns/index.ts";
@@ -22,13 +22,13 @@ import {
 export const discoveryOption = option({ name: required(domainName()), address: rest(ipAddress()) });
 
 export interface DiscoveryConfig {
-  /** The name that certificates are for. */
+  /** The name in the certificates. */
   readonly name: Name;
-  /** Where the listeners are, for clients that would otherwise ask for the addresses of the name. */
+  /** Addresses of the listeners; without them clients look up the addresses of the name. */
   readonly address: readonly string[];
 }
 
-/** Seconds: a client that comes back after a change of the configuration finds what there is soon enough. */
+/** Seconds, short so that clients soon see a changed configuration. */
 const TTL = 300;
 const ZONE = Name.parse("resolver.arpa.");
 const QUESTION = Name.parse("_dns.resolver.arpa.");
@@ -36,7 +36,7 @@ const START_OF_AUTHORITY = parseRecord(
   `resolver.arpa. ${TTL} IN SOA localhost. nobody.invalid. 1 3600 1200 604800 ${TTL}`,
 );
 
-/** How clients say what they speak, and the port that need not be said (RFC 9461). */
+/** The protocols in service bindings, and their default ports (RFC 9461). */
 const PROTOCOLS: Readonly<
   Partial<Record<Scheme, { readonly words: string; readonly port: number; readonly path?: boolean }>>
 > = {
@@ -46,13 +46,13 @@ const PROTOCOLS: Readonly<
   quic: { words: "alpn=doq", port: 853 },
 };
 
-/** The encrypted listeners of one block that are to be found. */
+/** The encrypted listeners of one block to announce. */
 export interface Designation {
   readonly config: DiscoveryConfig;
   readonly block: Site["block"];
 }
 
-/** Whether a block has a listener that can be announced: another resolver is no substitute for one that knows a single zone. */
+/** Whether a block has a listener to announce: a server of a single zone cannot replace a resolver. */
 export function isDesignated({ scheme, zone }: Site["block"]["keys"][number]): boolean {
   return PROTOCOLS[scheme] !== undefined && zone === ".";
 }
@@ -70,7 +70,7 @@ export class DiscoveryResponder implements PluginInstance {
     return this.#answer(query);
   };
 
-  /** Ports are known once everything listens. */
+  /** Ports are final once everything listens. */
   started(): void {
     const texts = new Set(this.#designations.flatMap(announcements));
     this.#records = [...texts].map((text, index) =>
@@ -78,7 +78,7 @@ export class DiscoveryResponder implements PluginInstance {
     );
   }
 
-  /** Nothing of this zone is for anybody else to answer, and there is nothing else in it (RFC 9462 section 6.4). */
+  /** No other plugin answers for this zone, which contains nothing else (RFC 9462 section 6.4). */
   #answer(query: Query): Reply {
     const { name, type } = query;
     if (type !== RecordType.SVCB || !name.equals(QUESTION) || this.#records.length === 0)
@@ -88,7 +88,7 @@ export class DiscoveryResponder implements PluginInstance {
   }
 }
 
-/** Records without what is before the target, in the order of the keys. */
+/** Records from the target on, in the order of the keys. */
 function announcements({ config, block }: Designation): string[] {
   const hints = hintsOf(config.address);
   const listeners = block.listeners();

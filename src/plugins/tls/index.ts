@@ -38,7 +38,7 @@ const files = directive({
   options: { client_auth: single(mode, "nocert"), keylog: single(text()), discovery: discoveryOption },
 });
 
-/** A certificate out of files, or one from a certificate authority. */
+/** A certificate from files, or from a CA. */
 type Config = { readonly files: TlsConfig } | { readonly acme: AcmeConfig };
 
 const config: ConfigSchema<Config> = customDirective<Config>(
@@ -88,7 +88,7 @@ function discoveryOf(said: Config): DiscoveryConfig | undefined {
   return "acme" in said ? said.acme.discovery : said.files.discovery;
 }
 
-/** Of all blocks of the configuration, in their order. */
+/** The designations of all blocks of the configuration, in order. */
 function designations(site: Site): Designation[] {
   return site.shared("designations", () => []);
 }

@@ -25,13 +25,13 @@ function issue(prefix: string, options: Partial<CertificateOptions> = {}): void 
 }
 
 function plugin(text: string): PluginTest<unknown> {
-  // Certificates are judged by the server's clock.
+  // Certificates are checked against the server's clock.
   return PluginTest.of(tls, text, { clock: new FakeClock({ wallTime: Date.now() }) });
 }
 
 issue("good");
 
-test("files that are right are the identity of the block", async () => {
+test("valid files are the identity of the block", async () => {
   const running = plugin(`tls ${at("good.crt")} ${at("good.key")}`);
   const { identity } = running.settings;
   await running.start();
@@ -49,23 +49,23 @@ for (const [name, words, reason] of [
   ["a missing certificate", "none.crt good.key", /none\.crt/],
   ["a missing key", "good.crt none.key", /none\.key/],
   [
-    "a certificate that is none",
+    "an invalid certificate",
     "junk good.key",
     /could not load TLS certificate .*junk.*holds no certificate in PEM form/,
   ],
-  ["a key that is none", "good.crt junk", /the key file holds no private key in PEM form/],
-  ["a key that does not fit", "good.crt other.key", /the key does not belong to the certificate/],
-  ["a missing authority", "good.crt good.key none.ca", /none\.ca/],
-  ["an authority that is none", "good.crt good.key junk", /the file of certificate authorities holds no/],
+  ["an invalid key", "good.crt junk", /the key file holds no private key in PEM form/],
+  ["a key that does not match", "good.crt other.key", /the key does not belong to the certificate/],
+  ["a missing CA", "good.crt good.key none.ca", /none\.ca/],
+  ["an invalid CA", "good.crt good.key junk", /the file of certificate authorities holds no/],
 ] as const) {
-  test(`${name} refuses the start`, async () => {
+  test(`${name} prevents the start`, async () => {
     const running = plugin(`tls ${words.split(" ").map(at).join(" ")}`);
     await assert.rejects(running.start(), reason);
     await running.stop();
   });
 }
 
-test("a change is taken over, a broken one is not, and the next right one is", async () => {
+test("a valid change is used, a broken one is not, and the next valid one is", async () => {
   issue("mine");
   const running = plugin(`tls ${at("mine.crt")} ${at("mine.key")}`);
   await running.start();
@@ -96,7 +96,7 @@ test("a change is taken over, a broken one is not, and the next right one is", a
   await running.stop();
 });
 
-test("an expired certificate is served and told of each hour, until the renewed one is there", async () => {
+test("an expired certificate is served and logged every hour, until it is renewed", async () => {
   for (const name of ["crt", "key"])
     writeFileSync(at(`renewed.${name}`), readFileSync(at(`expired.${name}`)));
   const running = PluginTest.of(tls, `tls ${at("renewed.crt")} ${at("renewed.key")}`, {
@@ -123,10 +123,10 @@ test("an expired certificate is served and told of each hour, until the renewed 
     return instance?.ready?.() === true;
   });
   assert.deepEqual(identity?.current?.context.cert, readFileSync(at("good.crt")));
-  assert.match(running.log.lines.at(-1) ?? "", /renewed\.crt is in force for new connections/);
+  assert.match(running.log.lines.at(-1) ?? "", /renewed\.crt is in use for new connections/);
   running.clock.advance(2 * 60 * 60_000);
   assert.deepEqual([told(), instance?.describeState?.()], [2, []]);
-  // A file that has expired replaces none that has not.
+  // An expired file does not replace a valid certificate.
   writeFileSync(at("renewed.key"), readFileSync(at("expired.key")));
   writeFileSync(at("renewed.crt"), readFileSync(at("expired.crt")));
   await until(() => {
@@ -138,7 +138,7 @@ test("an expired certificate is served and told of each hour, until the renewed 
   assert.equal(running.clock.pendingTimers, 0);
 });
 
-test("a certificate that expires while it is in force is told of, and stays", async () => {
+test("a certificate that expires while in use is logged, and stays", async () => {
   const notAfter = new Date(Date.now() + 1_800_000);
   issue("short", { notAfter });
   const running = plugin(`tls ${at("short.crt")} ${at("short.key")}`);
@@ -150,7 +150,7 @@ test("a certificate that expires while it is in force is told of, and stays", as
   await running.stop();
 });
 
-test("a block with plain DNS is ready whatever its certificate, and check warns of it", async () => {
+test("a block with plain DNS is ready with any certificate, and check warns of it", async () => {
   const text = `tls ${at("expired.crt")} ${at("expired.key")}`;
   const running = PluginTest.of(tls, text, {
     clock: new FakeClock({ wallTime: Date.now() }),
@@ -175,14 +175,14 @@ test("keylog makes a file for its owner alone, and warns", async () => {
   assert.match(running.log.lines.join("\n"), /can decrypt all queries/);
 });
 
-test("discovery with nothing to announce is warned of", () => {
+test("discovery without a listener to announce gets a warning", () => {
   const text = "tls a b {\n discovery dns.example\n}";
   assert.deepEqual(PluginTest.of(tls, text, { keys: ".:53 tls://.:853" }).warnings, []);
   for (const keys of [".:53", "tls://example.org:853", "grpc://.:443"])
     assert.match(PluginTest.of(tls, text, { keys }).warnings.join(), /'discovery' has nothing to announce/);
 });
 
-test("names of acme are those of certificates", () => {
+test("acme accepts the names of certificates", () => {
   const { configs } = plugin("tls {\n acme Bücher.Example. *.WILD.example wild.example *.wild.example\n}");
   assert.deepEqual(
     configs.map((config) => (config as { readonly acme: { readonly domains: unknown } }).acme.domains),
@@ -203,10 +203,10 @@ test("a name has the same options in all blocks", async () => {
 
 for (const [name, words, reason] of [
   ["no roots", `ca_root ${at("none")}`, /could not read ACME ca_root .*none/],
-  ["roots that are none", `ca_root ${at("junk")}`, /could not read ACME ca_root .*junk/],
+  ["invalid roots", `ca_root ${at("junk")}`, /could not read ACME ca_root .*junk/],
   ["a file in place of a folder", `storage ${at("junk")}`, /cannot write to ACME storage .*junk/],
 ] as const) {
-  test(`acme with ${name} refuses the start`, async () => {
+  test(`acme with ${name} prevents the start`, async () => {
     const running = plugin(`tls {\n acme a.example\n ${words}\n}`);
     await assert.rejects(running.start(), reason);
     await running.stop();
@@ -232,7 +232,7 @@ for (const [text, message] of [
   ["tls {\n acme 192.0.2.1\n}", /invalid ACME domain "192\.0\.2\.1": .*addresses/],
   ["tls {\n acme [2001:db8::1]\n}", /invalid ACME domain .*addresses/],
   ["tls {\n acme a.*.example\n}", /a wildcard can only be the first label/],
-  ["tls {\n acme ../../etc\n}", /it is not a host name/],
+  ["tls {\n acme ../../etc\n}", /not a host name/],
   ["tls a b {\n discovery\n}", /Wrong argument count .* after 'discovery'/],
   ["tls a b {\n discovery dns.example nowhere\n}", /'nowhere' is not an IP address/],
   ["tls {\n acme a.example\n discovery a..b\n}", /not a domain name/],

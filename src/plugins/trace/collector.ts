@@ -13,20 +13,20 @@ export interface CollectorRequest {
 
 export interface CollectorAnswer {
   readonly status: number;
-  /** Milliseconds to leave it alone for, where it says so. */
+  /** Milliseconds to wait before the next request, if the collector says so. */
   readonly retryAfter: number | undefined;
-  /** As much of the body as is looked at. */
+  /** The beginning of the body. */
   readonly text: string;
 }
 
-/** Milliseconds until the answer is there. */
+/** Milliseconds to wait for the answer. */
 const TIMEOUT = 10_000;
 const MAX_ANSWER_OCTETS = 64 * 1024;
-/** Longer than that nobody is left alone for. */
+/** Bound for the wait that a collector may ask for. */
 const LONGEST_RETRY_AFTER = 300_000;
 
 export class Collector {
-  /** For messages, without a password. */
+  /** The place in messages, without a password. */
   readonly place: string;
   readonly #url: URL;
   readonly #clock: Clock;
@@ -35,7 +35,7 @@ export class Collector {
   #agent: Agent | undefined;
   #underWay: ClientRequest | undefined;
 
-  /** @param trust whom to trust, and what to show, where the URL is `https:` */
+  /** @param trust certificates for an `https:` URL */
   constructor(url: URL, clock: Clock, trust: () => Promise<SecureContext>) {
     this.#url = url;
     this.place = url.origin + url.pathname;
@@ -43,12 +43,12 @@ export class Collector {
     this.#trust = trust;
   }
 
-  /** To be called before anything is sent. @throws SetupError */
+  /** Must be called before the first request. @throws SetupError */
   async open(): Promise<void> {
     if (this.#url.protocol === "https:") this.#context = await this.#trust();
   }
 
-  /** Rejects where there is no answer. */
+  /** Rejects without an answer. */
   send({ method, headers, body }: CollectorRequest): Promise<CollectorAnswer> {
     const module = this.#url.protocol === "https:" ? nodeHttps() : nodeHttp();
     const secureContext = this.#context;
@@ -65,7 +65,7 @@ export class Collector {
     });
     this.#underWay = request;
     const timer = this.#clock.after(TIMEOUT, () => request.destroy(new Error("no answer within 10 s")));
-    // A server that ends has not to wait for a collector.
+    // A server that stops must not wait for a collector.
     request.on("socket", (socket) => socket.unref());
     request.on("error", (error) => reject(new Error(describeTlsError(error) ?? error.message)));
     request.on("close", () => {

@@ -1,9 +1,12 @@
-/** The agent of Datadog, version 0.4 of its API: an array of traces, each an array of spans, in MessagePack. */
+/**
+ * The format of the Datadog agent, version 0.4 of its API: an array of traces, each an array of spans, in
+ * MessagePack.
+ */
 import { type FinishedTrace, ROOT_SPAN } from "./finished-trace.ts";
 import { arrayHead, MessagePackWriter } from "./message-pack.ts";
 import { microseconds, type Sender, type SpanFormat } from "./span-format.ts";
 
-/** Keeps the trace, whatever the agent would do of itself (`AUTO_KEEP`). */
+/** Keeps the trace regardless of the agent's own sampling (`AUTO_KEEP`). */
 const PRIORITY_KEEP = 1;
 
 export class DatadogFormat implements SpanFormat {
@@ -38,7 +41,7 @@ export class DatadogFormat implements SpanFormat {
         "coredns.io@remote": tags.remote,
         "span.kind": "server",
         "network.client.ip": client.address,
-        // The half of the id that the field for it has no room for.
+        // The upper half of the id, for which its field has no room.
         "_dd.p.tid": trace.traceId.length > 16 ? trace.traceId.slice(0, -16) : undefined,
         "error.message": trace.failed ? trace.error || (tags.rcode ?? "no reply") : undefined,
       },

@@ -1,4 +1,4 @@
-/** The words behind the directive: what kind of collector there is, and where. */
+/** The arguments of the directive: type and address of the collector. */
 
 export type CollectorKind = "zipkin" | "datadog" | "otlp";
 
@@ -18,11 +18,11 @@ export interface CollectorPlace {
   readonly url: URL;
 }
 
-/** @returns what is wrong, in words, where something is */
+/** @returns an error message for invalid arguments */
 export function readCollector(words: readonly string[]): CollectorPlace | string {
-  if (words.length > 2) return `'${words[2]}' is one word too many: trace [ENDPOINT-TYPE] [ENDPOINT]`;
+  if (words.length > 2) return `'${words[2]}' is one argument too many: trace [ENDPOINT-TYPE] [ENDPOINT]`;
   const [first, second] = words;
-  // One word is a type where it is the name of one, else an endpoint of Zipkin.
+  // A single word is a type if it is the name of one, else a Zipkin endpoint.
   if (second === undefined) {
     if (first === undefined) return placeOf("zipkin", DEFAULTS.zipkin);
     return isKind(first) ? placeOf(first, DEFAULTS[first]) : placeOf("zipkin", first);

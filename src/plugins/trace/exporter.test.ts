@@ -7,7 +7,7 @@ import { Exporter, type ExporterOptions } from "./exporter.ts";
 import type { FinishedTrace } from "./finished-trace.ts";
 import type { SpanFormat } from "./span-format.ts";
 
-/** Traces that are their ids, parted by commas. */
+/** Traces whose encoding is their ids, separated by commas. */
 const PLAIN: SpanFormat = {
   method: "POST",
   contentType: "text/plain",
@@ -38,7 +38,7 @@ class Bench {
   readonly metrics = new MetricsRegistry({ processMetrics: false });
   readonly bodies: string[] = [];
   isClosed = false;
-  /** What the collector does. */
+  /** The answer of the collector. */
   answer: () => Promise<CollectorAnswer> = async () => TAKEN;
   readonly exporter: Exporter;
 
@@ -83,7 +83,7 @@ class Bench {
 const TAKEN: CollectorAnswer = { status: 202, retryAfter: undefined, text: "" };
 const UNWELL: CollectorAnswer = { status: 503, retryAfter: undefined, text: "" };
 
-test("spans leave when there are enough for a batch, or when they have waited", async () => {
+test("spans are sent when a batch is full, or after the interval", async () => {
   const { exporter, clock, bodies } = new Bench();
   exporter.add(trace("a"));
   exporter.add(trace("b"));
@@ -98,7 +98,7 @@ test("spans leave when there are enough for a batch, or when they have waited", 
   assert.deepEqual(bodies, ["a,b,c", "d"]);
 });
 
-test("what comes while a request is under way goes behind it, in batches", async () => {
+test("spans that arrive during a request follow it, in batches", async () => {
   const bench = new Bench();
   const { promise, resolve } = Promise.withResolvers<CollectorAnswer>();
   bench.answer = () => promise;
@@ -111,7 +111,7 @@ test("what comes while a request is under way goes behind it, in batches", async
   assert.deepEqual(bench.bodies, ["a,b,c", "d,e,f", "g,h"]);
 });
 
-test("a collector that is away is tried again after pauses that grow, and gets everything in order", async () => {
+test("an unreachable collector is tried again after growing pauses, and gets everything in order", async () => {
   const bench = new Bench();
   bench.answer = () => Promise.reject(new Error("connect ECONNREFUSED"));
   for (const id of "abcd") bench.exporter.add(trace(id));
@@ -134,7 +134,7 @@ test("a collector that is away is tried again after pauses that grow, and gets e
   ]);
 });
 
-test("the collector says itself when it wants to be asked again", async () => {
+test("the collector can set the time of the next request", async () => {
   const bench = new Bench();
   bench.answer = async () => ({ status: 429, retryAfter: 60_000, text: "slow down\nplease" });
   for (const id of "abc") bench.exporter.add(trace(id));
@@ -147,7 +147,7 @@ test("the collector says itself when it wants to be asked again", async () => {
 });
 
 for (const status of [408, 429, 500, 501, 507, 599])
-  test(`what a collector answers ${status} to waits, is counted as waiting, and is sent again`, async () => {
+  test(`spans that a collector answers with ${status} wait, are counted as waiting, and are sent again`, async () => {
     const bench = new Bench();
     bench.answer = async () => ({ ...UNWELL, status });
     for (const id of ["aa", "bb", "cc"]) bench.exporter.add(trace(id));
@@ -159,7 +159,7 @@ for (const status of [408, 429, 500, 501, 507, 599])
     assert.equal(await bench.count("waiting_bytes"), 0);
   });
 
-test("what a collector refuses is not sent again", async () => {
+test("rejected spans are not sent again", async () => {
   const bench = new Bench();
   bench.answer = async () => ({ status: 400, retryAfter: undefined, text: "" });
   for (const id of "abc") bench.exporter.add(trace(id));
@@ -173,7 +173,7 @@ test("what a collector refuses is not sent again", async () => {
   assert.equal(await bench.count("sent_spans_total"), 1);
 });
 
-test("the oldest spans go when no more may wait, and are counted", async () => {
+test("a full queue drops the oldest spans, and counts them", async () => {
   const bench = new Bench({ maxSpans: 10 });
   bench.answer = async () => UNWELL;
   for (const id of "abc") bench.exporter.add(trace(id));
@@ -186,7 +186,7 @@ test("the oldest spans go when no more may wait, and are counted", async () => {
   assert.deepEqual(bench.bodies.slice(-6), ["a,b,c", "t95", "t96", "t97", "t98", "t99"]);
 });
 
-test("what waits of several server blocks is added up", async () => {
+test("the waiting spans of several server blocks are added up", async () => {
   const bench = new Bench();
   const other = new Bench({ metrics: bench.metrics });
   for (const { exporter } of [bench, other]) exporter.add(trace("a"));
@@ -197,7 +197,7 @@ test("what waits of several server blocks is added up", async () => {
   assert.equal(ofBoth, 2 * ofOne);
 });
 
-test("a stop sends what waits, and waits for no collector that is away", async () => {
+test("a stop sends the waiting spans, and does not wait for an unreachable collector", async () => {
   const bench = new Bench();
   bench.exporter.add(trace("a"));
   await bench.exporter.stop();

@@ -1,4 +1,7 @@
-/** Sends traces in batches, one request at a time. Nobody waits for it: what it cannot send in time is dropped, and counted. */
+/**
+ * Sends traces in batches, one request at a time. Queries never wait for it: spans that cannot be sent in time are
+ * dropped and counted.
+ */
 import { messageOf } from "../../lib/text/message-of.ts";
 import { BackOff } from "../../lib/time/back-off.ts";
 import type { Clock, CounterSlot, Logger, MetricsRegistry, Random, Timer } from "../../plugin/index.ts";
@@ -11,7 +14,7 @@ export interface ExporterOptions {
   readonly format: SpanFormat;
   readonly collector: Pick<Collector, "place" | "open" | "send" | "close">;
   readonly headers: Readonly<Record<string, string>>;
-  /** Octets that may wait. */
+  /** Bound for the bytes that wait. */
   readonly maxOctets: number;
   readonly maxSpans: number;
   /** Spans in one request. */
@@ -27,7 +30,7 @@ export interface ExporterOptions {
 /** Milliseconds. */
 const FIRST_WAIT = 1_000;
 const LONGEST_WAIT = 30_000;
-/** What a stop waits for at the most. */
+/** Bound in milliseconds for the wait at a stop. */
 const LAST_PATIENCE = 2_000;
 
 export class Exporter {
@@ -36,7 +39,7 @@ export class Exporter {
   readonly #backOff: BackOff;
   readonly #counters: ExportCounters;
   readonly #forgetCollector: () => void;
-  /** What failed, and is sent again before anything else. */
+  /** A failed batch, which is sent again before anything else. */
   #unsent: SpanBatch | undefined;
   #sending: Promise<void> | undefined;
   #timer: Timer | undefined;
@@ -68,7 +71,7 @@ export class Exporter {
     else this.#timer ??= this.#options.clock.after(this.#options.interval, () => this.#send());
   }
 
-  /** Sends what waits, if that takes no time worth mentioning. */
+  /** Sends the waiting spans, if that is quick. */
   async stop(): Promise<void> {
     this.#hasStopped = true;
     const { clock, collector } = this.#options;
@@ -83,13 +86,13 @@ export class Exporter {
     this.#tellWaiting(0);
   }
 
-  /** Those of the batch under way, or to be sent again, are among them. */
+  /** Includes the batch in progress or to be sent again. */
   get #waitingOctets(): number {
     const unsent = this.#unsent?.traces ?? [];
     return unsent.reduce((sum, { length }) => sum + length, this.#queue.octets);
   }
 
-  /** Every server block that traces has a part of the gauge. */
+  /** Each server block with `trace` has a part of the gauge. */
   #tellWaiting(octets: number): void {
     this.#counters.waiting.add(octets - this.#toldOctets);
     this.#toldOctets = octets;
@@ -97,7 +100,7 @@ export class Exporter {
 
   async #sendRest(): Promise<void> {
     await this.#sending;
-    // A collector that was away a moment ago is not asked again.
+    // A collector that just failed is not tried again at once.
     while (!this.#isWaiting && (this.#queue.spans > 0 || this.#unsent !== undefined)) await this.#deliver();
   }
 
@@ -164,7 +167,7 @@ export class Exporter {
     if (!this.#hasStopped) this.#timer = this.#options.clock.after(wait, () => this.#send());
   }
 
-  /** Each problem once, until there is another. */
+  /** Logs each problem once, until there is another. */
   #complain(problem: string): void {
     if (problem === this.#lastProblem) return;
     this.#lastProblem = problem;
@@ -183,13 +186,13 @@ class ExportCounters {
     this.sent = metrics
       .counter({
         name: "portolan_trace_sent_spans_total",
-        help: "Spans that a collector has taken.",
+        help: "Spans accepted by the collector.",
         labels: [],
       })
       .slot();
     const dropped = metrics.counter({
       name: "portolan_trace_dropped_spans_total",
-      help: "Spans that no collector has got, by the reason.",
+      help: "Spans dropped, by reason.",
       labels: ["reason"],
     });
     this.full = dropped.slot("full");
@@ -198,7 +201,7 @@ class ExportCounters {
     this.waiting = metrics
       .gauge({
         name: "portolan_trace_waiting_bytes",
-        help: "Octets of spans that wait to be sent.",
+        help: "Bytes of spans waiting to be sent.",
         labels: [],
         acrossThreads: "sum",
       })
@@ -206,12 +209,12 @@ class ExportCounters {
   }
 }
 
-/** Whether a collector is not well, or asks to be left alone for a while. */
+/** Whether the collector is temporarily unavailable, or asks for a pause. */
 function isTransient(status: number): boolean {
   return status === 408 || status === 429 || status >= 500;
 }
 
-/** Of what a collector says about a fault. */
+/** The first line of a collector's error message. */
 function firstLine(text: string): string {
   const line = (/^[^\r\n]*/.exec(text.trim())?.[0] ?? "").slice(0, 200);
   return line === "" ? "" : ` (${line})`;

@@ -1,4 +1,4 @@
-/** What a collector is told of a query. */
+/** The data of a query that a collector gets. */
 import { rcodeName, recordTypeName } from "../../dns/index.ts";
 import type { Outcome, Query, Random } from "../../plugin/index.ts";
 import type { TraceContext } from "../../plugin/message/trace-context.ts";
@@ -8,16 +8,16 @@ import { isError } from "./sampling.ts";
 export interface FinishedTrace {
   /** 32 hexadecimal digits, or 16. */
   readonly traceId: string;
-  /** Of the span of the query itself; 16 digits, as those of all spans. */
+  /** The span of the query itself; 16 digits, as all span ids. */
   readonly rootId: string;
-  /** The span of the client, where it has one of its own. */
+  /** The span of the client, if it has one of its own. */
   readonly parentId: string | undefined;
-  /** Whether {@link rootId} is the client's too (`client_server`). */
+  /** Whether {@link rootId} is also the client's span (`client_server`). */
   readonly isShared: boolean;
   /** Milliseconds since 1970. */
   readonly startedAt: number;
   readonly endedAt: number;
-  /** Whether the query went wrong, and why as far as anybody said. */
+  /** Whether the query failed, and the reason if it is known. */
   readonly failed: boolean;
   readonly error: string | undefined;
   readonly tags: QueryTags;
@@ -25,11 +25,11 @@ export interface FinishedTrace {
   readonly children: readonly ChildSpan[];
 }
 
-/** As CoreDNS names them, without what stands in front. */
+/** Tags with the names of CoreDNS, without their prefix. */
 export interface QueryTags {
   readonly name: string;
   readonly type: string;
-  /** `undefined` when nothing was sent. */
+  /** `undefined` if no reply was sent. */
   readonly rcode: string | undefined;
   readonly proto: string;
   readonly remote: string;
@@ -50,7 +50,7 @@ export interface TraceEnd {
   readonly traceId: string;
   readonly parent: TraceContext | undefined;
   readonly sharesSpans: boolean;
-  /** What makes milliseconds since 1970 of those of the clock. */
+  /** Offset from `Clock.now()` to milliseconds since 1970. */
   readonly epoch: number;
   /** `Clock.now()`. */
   readonly endedAt: number;
@@ -88,7 +88,7 @@ export function finishTrace(end: TraceEnd, random: Random): FinishedTrace {
   };
 }
 
-/** 16 digits, never all of them zero: that stands for none. */
+/** 16 digits, never all zeros, which means no id. */
 export function newId(random: Random): string {
   return hex(random.unpredictable()) + hex(random.unpredictable() | 1);
 }

@@ -34,10 +34,10 @@ import { Tracer } from "./tracer.ts";
 import { ZipkinFormat } from "./zipkin.ts";
 
 const DEFAULT_QUEUE = 4 * 1024 * 1024;
-/** Spans of Zipkin; milliseconds. */
+/** Zipkin's default number of spans, and milliseconds. */
 const DEFAULT_BACKLOG = 1_000;
 const DEFAULT_BATCH = 100;
-/** Spans in one request to a collector of another kind: some 300 KB. */
+/** Spans in one request to another kind of collector. */
 const LARGE_BATCH = 1_000;
 const DEFAULT_INTERVAL = 1_000;
 
@@ -117,7 +117,7 @@ function senderOf(service: string, { machine, version }: Site): Sender {
   return { service, hostname: machine.hostname, version };
 }
 
-/** The authorities of the system unless others are given, as programs in Go have it. */
+/** The CAs of the system unless others are configured, as in Go programs. */
 async function trustOf(files: readonly string[], site: Site): Promise<SecureContext> {
   const material = await readTlsFiles(files, site);
   const { clientContext } = await import("../../upstream/encrypted/tls-client.ts");
@@ -141,7 +141,7 @@ function network(): Value<string> {
   };
 }
 
-/** As Go reads it. */
+/** Parsed as in Go. */
 function truth(): Value<boolean> {
   return {
     expected: "true or false",
@@ -179,7 +179,7 @@ function headerName(): Value<string> {
 function headerValue(): Value<string> {
   return {
     expected: "the value of the header",
-    // The value may be a secret: it is not repeated.
+    // The value may be a secret: errors do not repeat it.
     parse: (word) =>
       /^[\t\x20-\x7e]*$/.test(word) ? word : new ValueProblem("the value of a header is printable ASCII"),
   };

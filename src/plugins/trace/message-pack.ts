@@ -1,4 +1,4 @@
-/** As much of MessagePack as spans need (https://github.com/msgpack/msgpack/blob/master/spec.md). */
+/** The part of MessagePack that spans need (https://github.com/msgpack/msgpack/blob/master/spec.md). */
 
 export class MessagePackWriter {
   #bytes = Buffer.alloc(1024);
@@ -22,7 +22,7 @@ export class MessagePackWriter {
     return this;
   }
 
-  /** A map of what is there. */
+  /** A map of the defined values. */
   table<T>(values: Readonly<Record<string, T | undefined>>, write: (value: T) => void): void {
     const present = Object.entries(values).filter(([, value]) => value !== undefined);
     this.map(present.length);
@@ -47,7 +47,7 @@ export class MessagePackWriter {
     return this.#octets(octets);
   }
 
-  /** Unsigned, the last 64 bits of hexadecimal digits. */
+  /** Unsigned, the low 64 bits of hexadecimal digits. */
   id(digits: string): void {
     this.#room(9);
     this.#end = this.#bytes.writeUInt8(0xcf, this.#end);

@@ -37,7 +37,7 @@ export class OtlpFormat implements SpanFormat {
         "coredns.io/rcode": tags.rcode,
         "coredns.io/proto": tags.proto,
         "coredns.io/remote": tags.remote,
-        // The words of OpenTelemetry's semantic conventions for the same.
+        // Attribute names of OpenTelemetry's semantic conventions.
         "dns.question.name": tags.name,
         "network.transport": tags.proto,
         "client.address": client.address,
@@ -64,7 +64,7 @@ export class OtlpFormat implements SpanFormat {
     return joined(this.#head, traces, ",", "]}]}]}");
   }
 
-  /** `{"partialSuccess":{"rejectedSpans":"3","errorMessage":"…"}}` where some were refused. */
+  /** `{"partialSuccess":{"rejectedSpans":"3","errorMessage":"…"}}` if the collector rejected some spans. */
   refused(answer: string): number {
     const found = /"rejectedSpans"\s*:\s*"?(\d{1,9})"?/.exec(answer);
     return found === null ? 0 : Number(found[1]);
@@ -86,7 +86,7 @@ function status(error: string | undefined) {
 function attributes(values: Readonly<Record<string, string | number | undefined>>) {
   return Object.entries(values).flatMap(([key, value]) => {
     if (value === undefined) return [];
-    // Whole numbers are texts in the JSON of protobuf.
+    // Whole numbers are strings in the JSON of protobuf.
     return [{ key, value: typeof value === "number" ? { intValue: String(value) } : { stringValue: value } }];
   });
 }

@@ -35,7 +35,7 @@ test("plugins are nested as they call each other", () => {
   ]);
 });
 
-test("a plugin that threw ends with the one that called it, and what is under way beside it goes on", () => {
+test("the span of a plugin that threw ends with its caller's, and spans beside it continue", () => {
   const clock = new FakeClock();
   const spans = new QuerySpans(clock, true);
   const errors = spans.enter("errors");
@@ -47,7 +47,7 @@ test("a plugin that threw ends with the one that called it, and what is under wa
   assert.deepEqual(told(spans), ["errors<: 0-5 ", "broken<errors: 0-5 it threw", "one<: 5-5"]);
 });
 
-test("two that began in one another may end in another order", () => {
+test("nested spans may end in any order", () => {
   const clock = new FakeClock();
   const spans = new QuerySpans(clock, true);
   const first = spans.enter("first");
@@ -63,7 +63,7 @@ test("two that began in one another may end in another order", () => {
   assert.deepEqual(told(spans), ["first<: 0-3", "outer<first: 0-1", "second<first: 1-2"]);
 });
 
-test("what goes on in the background when the query has its answer is left out", () => {
+test("background work after the answer has no spans", () => {
   const clock = new FakeClock();
   const spans = new QuerySpans(clock, true);
   const cache = spans.enter("cache");
@@ -78,7 +78,7 @@ test("what goes on in the background when the query has its answer is left out",
   assert.deepEqual(told(spans), ["cache<: 0-2", "forward<cache: 0-2"]);
 });
 
-test("a query that goes round and round has a hundred spans", () => {
+test("a looping query has at most a hundred spans", () => {
   const spans = new QuerySpans(new FakeClock(), true);
   for (let round = 0; round < 500; round++) spans.enter("rewrite");
   spans.end();

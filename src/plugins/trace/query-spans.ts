@@ -1,17 +1,17 @@
-/** The spans of one query: how long it stayed in which plugin, and what it waited for elsewhere. */
+/** The spans of one query: the time in each plugin, and the time spent waiting for upstreams. */
 import type { Clock, Outcome } from "../../plugin/index.ts";
 
 export interface QuerySpan {
-  /** The plugin, or what was done. */
+  /** The name of the plugin or of the operation. */
   readonly name: string;
-  /** Place of the span that this one is a part of; -1 for the query itself. */
+  /** Index of the parent span; -1 for the query itself. */
   readonly parent: number;
   /** `Clock.now()`, milliseconds. */
   readonly startedAt: number;
   endedAt: number;
-  /** Why it failed, in words; `undefined` where it did not. */
+  /** Why it failed; `undefined` if it did not. */
   error: string | undefined;
-  /** The upstream that was asked. */
+  /** The upstream of an exchange. */
   readonly peer: Peer | undefined;
 }
 
@@ -22,14 +22,14 @@ export interface Peer {
   readonly protocol: string;
 }
 
-/** Spans of one query: rewrites and aliases may send it through the chain again and again. */
+/** Bound for the spans of one query: rewrites and aliases may send it through the chain again and again. */
 const MAX_SPANS = 100;
 const MAX_ERROR_LENGTH = 200;
 const NO_SPAN = -1;
 
 export class QuerySpans {
   readonly spans: QuerySpan[] = [];
-  /** Whether it is sent whatever becomes of the query. */
+  /** Whether the trace is sent whatever the outcome of the query. */
   readonly isKept: boolean;
   readonly #clock: Clock;
   #open: number[] = [];
@@ -50,7 +50,8 @@ export class QuerySpans {
     const position = this.#open.indexOf(at);
     if (position < 0) return;
     const now = this.#clock.now();
-    // A plugin that threw did not leave: it ends with the one that called it. Others may be under way beside it.
+    // A plugin that threw did not end its span: it ends with its caller's. Spans of other calls may be open beside
+    // it.
     this.#open = this.#open.filter((open) => {
       if (open === at || !this.#isWithin(open, at)) return open !== at;
       this.#end(open, now, "it threw");
@@ -59,13 +60,13 @@ export class QuerySpans {
     this.#end(at, now, outcome.kind === "failed" ? reasonOf(outcome) : undefined);
   }
 
-  /** An upstream answered the plugin that the query is in, or did not. */
+  /** Records an exchange with an upstream, made by the current plugin. */
   exchanged(peer: Peer, sentAt: number, endedAt: number, error: Error | undefined): void {
     const at = this.#add(peer.protocol, sentAt, peer);
     this.#end(at, endedAt, error === undefined ? undefined : reasonOf({ error }));
   }
 
-  /** The query has its answer. What is done in the background from here on belongs to nobody's trace. */
+  /** The query has its answer. Later background work belongs to no trace. */
   end(): void {
     const now = this.#clock.now();
     for (const open of this.#open) this.#end(open, now, undefined);
@@ -94,7 +95,7 @@ export class QuerySpans {
   }
 }
 
-/** Why there is no answer, in words; empty where the chain gave no reason. */
+/** Why there is no answer; empty if the chain gave no reason. */
 export function reasonOf(failure: { readonly error: Error | undefined }): string {
   return (failure.error?.message ?? "").slice(0, MAX_ERROR_LENGTH);
 }

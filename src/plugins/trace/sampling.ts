@@ -1,4 +1,4 @@
-/** Which queries are traced. */
+/** Selects the queries to trace. */
 import { Rcode } from "../../dns/index.ts";
 import { PrefixSet } from "../../lib/net/prefix-set.ts";
 import type { Outcome, Query } from "../../plugin/index.ts";
@@ -6,22 +6,22 @@ import type { TraceContext } from "../../plugin/message/trace-context.ts";
 import type { TraceRule } from "../../plugin/services/tracing-view.ts";
 
 export interface SamplingRules {
-  /** Each so many queries; 0 for none by that. */
+  /** Traces one in this many queries; 0 for no such sampling. */
   readonly every: number;
-  /** Those that went wrong. */
+  /** Traces queries that fail. */
   readonly errors: boolean;
-  /** Those that took longer, in milliseconds. */
+  /** Traces queries that took longer, in milliseconds. */
   readonly slower: number | undefined;
-  /** Those of these clients. */
+  /** Traces queries of these clients. */
   readonly clients: PrefixSet<true> | undefined;
-  /** Those whose client says that it keeps its part. */
+  /** Traces queries whose client keeps its part of the trace. */
   readonly parent: boolean;
 }
 
 export class Sampler {
   readonly #rules: SamplingRules;
   readonly #looksBack: boolean;
-  /** Set while it runs; no rule costs no look at the clock. */
+  /** Set while the plugin runs; without a rule the clock is not read. */
   #rule: TraceRule | undefined;
   #ruled: PrefixSet<true> | undefined;
   #count = 0;
@@ -43,17 +43,17 @@ export class Sampler {
     this.#ruled.add(rule.client, true);
   }
 
-  /** Whether it is known when the query comes that its trace is kept. */
+  /** Whether the trace is certain to be kept when the query arrives. */
   keepsFromTheStart(query: Query, parent: TraceContext | undefined): boolean {
     const { every, clients } = this.#rules;
-    // Counted in any case: others do not make these come late.
+    // Counted in any case: other rules do not delay these samples.
     if (every > 0 && ++this.#count % every === 0) return true;
     if (this.#rules.parent && parent?.isSampled === true) return true;
     if (clients?.lookup(query.client.octets) === true) return true;
     return this.#ruled?.lookup(query.client.octets) === true;
   }
 
-  /** Whether a trace may be worth keeping for what becomes of the query. */
+  /** Whether the outcome of a query may decide that its trace is kept. */
   get looksBack(): boolean {
     return this.#looksBack;
   }
@@ -65,7 +65,7 @@ export class Sampler {
   }
 }
 
-/** What is neither an answer nor a denial. */
+/** Whether an outcome is neither an answer nor a denial. */
 export function isError(outcome: Outcome): boolean {
   if (outcome.kind === "dropped" || outcome.kind === "failed") return true;
   return outcome.rcode !== Rcode.NOERROR && outcome.rcode !== Rcode.NXDOMAIN;

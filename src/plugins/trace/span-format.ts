@@ -1,27 +1,27 @@
-/** How traces look on the wire. */
+/** The wire format of traces. */
 import type { FinishedTrace } from "./finished-trace.ts";
 
-/** A collector's format. A trace is encoded when it ends, so that what waits is octets. */
+/** A collector's format. A trace is encoded when it ends, so that only bytes wait. */
 export interface SpanFormat {
   readonly method: "POST" | "PUT";
   readonly contentType: string;
   encode(trace: FinishedTrace): Uint8Array;
   /** The body of a request with these traces. */
   body(traces: readonly Uint8Array[]): Uint8Array;
-  /** Headers that go with a body of so many traces. */
+  /** Headers for a body with this number of traces. */
   headers?(traces: number): Readonly<Record<string, string>>;
-  /** How many of the spans the collector refused, by what it says to a request that it took. */
+  /** The number of spans that the collector rejected, from its response to an accepted request. */
   refused?(answer: string): number;
 }
 
-/** Who sends, as collectors name it. */
+/** The sender's identity in spans. */
 export interface Sender {
   readonly service: string;
   readonly hostname: string;
   readonly version: string;
 }
 
-/** Texts behind each other, with `separator` between those of the traces. */
+/** Concatenates texts, with `separator` between traces. */
 export function joined(
   before: string,
   traces: readonly Uint8Array[],
@@ -37,7 +37,7 @@ export function joined(
   return Buffer.concat(parts);
 }
 
-/** Whole microseconds; a number holds those since 1970 exactly. */
+/** Whole microseconds; a number represents those since 1970 exactly. */
 export function microseconds(milliseconds: number): number {
   return Math.round(milliseconds * 1000);
 }

@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { SpanQueue } from "./span-queue.ts";
 
-/** Numbers that look random and are the same each time. */
+/** Reproducible pseudo-random numbers. */
 function numbers(seed: number): (below: number) => number {
   let state = seed;
   return (below) => {
@@ -12,7 +12,7 @@ function numbers(seed: number): (below: number) => number {
 }
 
 for (let seed = 1; seed <= 10; seed++) {
-  test(`keeps what a plain list of bounded size would keep (seed ${seed})`, () => {
+  test(`keeps the same spans as a plain list of bounded size (seed ${seed})`, () => {
     const below = numbers(seed);
     const maxOctets = 64 * 1024 + below(200_000);
     const maxSpans = 50 + below(400);
@@ -62,7 +62,7 @@ for (let seed = 1; seed <= 10; seed++) {
   });
 }
 
-test("a trace that is larger than the queue is lost, and drives out nothing", () => {
+test("a trace that is larger than the queue is dropped, and evicts nothing", () => {
   const queue = new SpanQueue(64 * 1024, 10);
   queue.add(new Uint8Array(10), 2);
   assert.equal(queue.add(new Uint8Array(65 * 1024), 3), 3);

@@ -1,10 +1,10 @@
 /**
- * Traces that wait to be sent, as octets in one ring of bounded size. What does not fit drives out the oldest: when a collector is
- * back, the last minutes are what people look at.
+ * Traces that wait to be sent, as bytes in one ring of bounded size. New traces evict the oldest: when a collector is
+ * back, the last minutes matter most.
  */
 
 const FIRST_SIZE = 64 * 1024;
-/** In front of each trace: its length, and how many spans it has. */
+/** Before each trace: its length, and its number of spans. */
 const HEAD = 8;
 
 export interface SpanBatch {
@@ -13,9 +13,9 @@ export interface SpanBatch {
 }
 
 export class SpanQueue {
-  /** Spans that wait. */
+  /** Number of waiting spans. */
   spans = 0;
-  /** Octets that wait. */
+  /** Number of waiting bytes. */
   octets = 0;
   readonly #maxOctets: number;
   readonly #maxSpans: number;
@@ -27,7 +27,7 @@ export class SpanQueue {
     this.#maxSpans = maxSpans;
   }
 
-  /** @returns how many spans were lost by that, others or these */
+  /** @returns how many spans were dropped, old ones or these */
   add(trace: Uint8Array, spans: number): number {
     const needed = HEAD + trace.length;
     if (needed > this.#maxOctets || spans > this.#maxSpans) return spans;
@@ -44,7 +44,7 @@ export class SpanQueue {
     return lost;
   }
 
-  /** Takes the oldest traces with at most so many spans, one at the least. */
+  /** Takes the oldest traces with at most `maxSpans` spans, but at least one trace. */
   take(maxSpans: number): SpanBatch {
     const traces: Uint8Array[] = [];
     let spans = 0;
@@ -77,7 +77,7 @@ export class SpanQueue {
     this.octets -= octets;
   }
 
-  /** A copy of `length` octets, `offset` behind the first that waits. */
+  /** A copy of `length` bytes, `offset` after the first waiting byte. */
   #read(offset: number, length: number): Uint8Array {
     const copy = new Uint8Array(length);
     const at = (this.#first + offset) % this.#ring.length;

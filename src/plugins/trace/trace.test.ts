@@ -38,7 +38,7 @@ for (const [text, message] of [
   ["trace jaeger tracer:1", /2:1: error: tracing endpoint type 'jaeger' is not supported/],
   ["trace otlp tracer:99999", /'tracer:99999' is not an endpoint/],
   ["trace otlp ftp://tracer", /is not an endpoint/],
-  ["trace zipkin a b", /'b' is one word too many/],
+  ["trace zipkin a b", /'b' is one argument too many/],
   ["trace {\n every -1\n}", /'-1' is not a whole number/],
   ["trace {\n every two\n}", /'two' is not a whole number/],
   ["trace {\n slower 5\n}", /duration '5' has no unit/],
@@ -59,12 +59,12 @@ for (const [text, message] of [
   });
 }
 
-test("warns of 'tls' where nothing is encrypted", () => {
+test("warns of 'tls' without an encrypted endpoint", () => {
   const running = PluginTest.of(trace, "trace otlp http://tracer:4318 {\n tls ca.pem\n}");
   assert.match(running.warnings.join(), /3:2: warning: 'tls' has no effect: the endpoint is not https/);
 });
 
-/** A plugin under test whose traces are seen where they become exemplars. */
+/** A plugin under test whose traces are observed where they become exemplars. */
 function tracing(text: string, clock: FakeClock = new FakeClock()) {
   const traced: string[] = [];
   const exemplars = {
@@ -98,7 +98,7 @@ for (const [options, expected] of [
   });
 }
 
-test("errors are traced whatever they are, and denials are none", async () => {
+test("errors of all kinds are traced, and denials are not errors", async () => {
   const { running, traced } = tracing("trace {\n errors\n}");
   await running.start();
   await running.outcome({ name: "a.", next: answering({ rcode: Rcode.NXDOMAIN }) });
@@ -109,7 +109,7 @@ test("errors are traced whatever they are, and denials are none", async () => {
   assert.deepEqual(traced, ["b. 0", "c. 0", "d. 0", "e. 0"]);
 });
 
-test("slow queries are traced once they are known to be slow", async () => {
+test("slow queries are traced after the fact", async () => {
   const { running, traced, clock } = tracing("trace {\n slower 100ms\n}");
   await running.start();
   for (const wait of [0, 100, 101])
@@ -131,7 +131,7 @@ test("clients are traced by address and network", async () => {
   assert.deepEqual(traced, ["10-1-2-3. 0", "2001-db8--7. 0", "192-0-2-9. 0"]);
 });
 
-/** A query whose client names a trace. */
+/** A query whose client sends a trace id. */
 function queryOfTrace(running: PluginTest<unknown>, flags: string): Query {
   const query = running.query({ name: "a.example." });
   const traceparent = `00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-${flags}`;
@@ -147,7 +147,7 @@ function queryOfTrace(running: PluginTest<unknown>, flags: string): Query {
   return query;
 }
 
-test("a client's own trace goes on here, and with 'parent' is a reason to trace", async () => {
+test("a client's trace is continued, and with 'parent' is a reason to trace", async () => {
   for (const [text, flags, count] of [
     ["trace {\n parent\n}", "01", 1],
     ["trace {\n parent\n}", "00", 0],
@@ -167,7 +167,7 @@ test("a client's own trace goes on here, and with 'parent' is a reason to trace"
   }
 });
 
-test("lookups of plugins and questions of explain have no trace of their own", async () => {
+test("internal lookups and queries of explain have no trace of their own", async () => {
   const { running, traced } = tracing("trace");
   await running.start();
   const query = running.query({ name: "a.example." });
@@ -178,7 +178,7 @@ test("lookups of plugins and questions of explain have no trace of their own", a
   assert.deepEqual(traced, ["b.example. 0"]);
 });
 
-test("a query that is not traced gets nothing", () => {
+test("a query that is not traced gets no spans", () => {
   const { running } = tracing("trace {\n every 2\n}");
   const query = running.query({ name: "a.example." });
   void running.chain(FINE)(query);

@@ -24,7 +24,7 @@ export interface TracerOptions {
   readonly exporter: Pick<Exporter, "open" | "add" | "stop">;
 }
 
-/** Queries that are followed at one time: a bound for what a flood of slow ones takes. */
+/** Bound for the queries followed at the same time, so that a flood of slow ones takes limited memory. */
 const MAX_FOLLOWED = 10_000;
 
 export class Tracer implements PluginInstance, QueryTap, TracingView {
@@ -81,7 +81,7 @@ export class Tracer implements PluginInstance, QueryTap, TracingView {
   readonly recordsOnly = true;
 
   readonly handle: Handler = (query, next) => {
-    // Lookups of plugins belong to the query that they are for.
+    // Internal lookups belong to the trace of their query.
     if (query.spans !== undefined || query.depth > 0) return next(query);
     const { traceHeaders } = query.client;
     const parent = traceHeaders === undefined ? undefined : readTraceContext(traceHeaders);
@@ -109,7 +109,7 @@ export class Tracer implements PluginInstance, QueryTap, TracingView {
     const { spans } = query;
     if (!(spans instanceof FollowedQuery) || spans.tracer !== this) return outcome;
     this.#followed--;
-    // A zone transfer takes as long as its messages do.
+    // A zone transfer lasts until its last message.
     if (outcome.kind === "stream") outcome.whenEnded(() => this.#finish(outcome, query, spans));
     else this.#finish(outcome, query, spans);
     return outcome;
@@ -130,7 +130,7 @@ export class Tracer implements PluginInstance, QueryTap, TracingView {
   }
 }
 
-/** The spans of a query that this plugin follows. */
+/** The spans of a query with a trace. */
 class FollowedQuery extends QuerySpans implements SpanSink {
   readonly tracer: Tracer;
   readonly parent: TraceContext | undefined;
@@ -144,7 +144,7 @@ class FollowedQuery extends QuerySpans implements SpanSink {
     this.#site = site;
   }
 
-  /** Made when somebody asks: most queries that are looked back on are not kept. */
+  /** Created on first use: most queries that are judged by their outcome are not kept. */
   get traceId(): string {
     this.#traceId ??= this.parent?.traceId ?? newId(this.#site.random) + newId(this.#site.random);
     return this.#traceId;

@@ -45,7 +45,7 @@ export class ZipkinFormat implements SpanFormat {
       }),
       ...(span.error !== undefined && { tags: { error: span.error || "failed" } }),
     }));
-    // Without the brackets: several traces make one array.
+    // Without the brackets: several traces form one array.
     return Buffer.from(JSON.stringify([root, ...children]).slice(1, -1));
   }
 
@@ -56,7 +56,7 @@ export class ZipkinFormat implements SpanFormat {
 
 function times(span: { readonly startedAt: number; readonly endedAt: number }) {
   const timestamp = microseconds(span.startedAt);
-  // A duration of 0 stands for one that is not known.
+  // A duration of 0 means unknown.
   return { timestamp, duration: Math.max(1, microseconds(span.endedAt) - timestamp) };
 }
 

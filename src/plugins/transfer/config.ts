@@ -24,7 +24,7 @@ export interface TransferConfig {
 }
 
 const address: Value<HostPort | "*"> = {
-  expected: "an IP address, with a port if it is not 53, or * for everybody",
+  expected: "an IP address, with a port if it is not 53, or * for all clients",
   parse: (word) =>
     word === "*"
       ? "*"

@@ -17,15 +17,15 @@ import type { TransferConfig } from "./config.ts";
 import { transferMessages } from "./messages.ts";
 import { Notifier } from "./notifier.ts";
 
-/** Zones, and who may have them. */
+/** Zones, and the clients that may transfer them. */
 interface Permission {
   readonly zone: Name;
   readonly everybody: boolean;
-  /** Addresses as octets in text. */
+  /** Addresses as octets in text form. */
   readonly clients: ReadonlySet<string>;
   readonly notified: readonly { readonly host: string; readonly port: number }[];
   readonly source: string | undefined;
-  /** Name of the key with which a transfer must be asked for. */
+  /** Name of the key that must sign a transfer request. */
   readonly key: Name | undefined;
 }
 
@@ -34,20 +34,20 @@ export class ZoneTransfers implements PluginInstance {
   readonly #permissions: readonly Permission[];
   readonly #notifier: Notifier;
   readonly #transfers: CounterFamily;
-  /** Those that the permissions name. */
+  /** The keys that the permissions name. */
   readonly #keys = new TsigKeyRing();
   #ends: (() => void)[] = [];
 
   constructor(lines: readonly TransferConfig[], site: Site) {
     this.#site = site;
-    // The longest zone that matches counts; of two equal ones the first.
+    // The longest matching zone counts; of equal zones the first.
     this.#permissions = lines
       .flatMap(permissionsOf)
       .sort((one, other) => other.zone.labelCount - one.zone.labelCount);
     this.#notifier = new Notifier(site);
     this.#transfers = site.metrics.counter({
       name: "portolan_transfer_out_total",
-      help: "Zone transfers that were asked for, by what became of them.",
+      help: "Zone transfer requests, by outcome.",
       labels: ["zone", "result"],
     });
   }
@@ -74,7 +74,8 @@ export class ZoneTransfers implements PluginInstance {
     for (const { name, instance } of this.#site.block.plugins()) {
       const source = instance.transferSource;
       if (source === undefined) continue;
-      // Each data plane has the same zones, and what changed in them as long as somebody wants to know: one of them speaks for all.
+      // Each data plane has the same zones, and records their changes as long as there is a listener: one of them
+      // sends all notifications.
       if (!isLeader) {
         this.#ends.push(source.onZoneChange(() => undefined));
         continue;
@@ -90,7 +91,7 @@ export class ZoneTransfers implements PluginInstance {
     this.#notifier.stop();
   }
 
-  /** @param plugin the one that has the zone */
+  /** @param plugin the plugin that serves the zone */
   #notify(apex: Name, plugin: string, isStart: boolean): void {
     const permission = this.#permissionFor(apex);
     if (permission === undefined) return;
@@ -117,7 +118,7 @@ export class ZoneTransfers implements PluginInstance {
     }
     const known = isIncremental ? knownSerial(query) : undefined;
     if (known === MALFORMED) return query.fail(Rcode.SERVFAIL);
-    // Serial 0 is what somebody says who has nothing.
+    // A client without a copy sends serial 0.
     const base = known === 0 ? undefined : known;
     let found: ZoneTransfer | undefined;
     try {
@@ -128,7 +129,7 @@ export class ZoneTransfers implements PluginInstance {
     }
     if (found === undefined) return next(query);
     const { soa } = found;
-    // RFC 1995 section 2: over UDP the SOA record alone says whether to come back over TCP.
+    // RFC 1995 section 2: over UDP only the SOA record is returned, which tells the client whether to retry over TCP.
     if (!query.overStream) return query.reply({ authoritative: true, answer: [soa] });
     this.#transfers.slot(label, transferWay(found, base)).increment();
     const records = transferRecords(found, base);
@@ -154,7 +155,8 @@ export class ZoneTransfers implements PluginInstance {
 
 function reasonToRefuse({ client, root }: Query, permission: Permission): string | undefined {
   const { everybody, clients, key } = permission;
-  if (!everybody && !clients.has(client.octets.join("."))) return `${client.address} may not have the zone`;
+  if (!everybody && !clients.has(client.octets.join(".")))
+    return `${client.address} may not transfer the zone`;
   if (key === undefined || root.signer?.equals(key) === true) return undefined;
   return `the query is not signed with the key ${key}`;
 }
@@ -181,7 +183,7 @@ function copyFrom(
 
 const MALFORMED = -1;
 
-/** RFC 1995 section 3: the SOA record that the client has stands in the authority section. */
+/** RFC 1995 section 3: the client's SOA record is in the authority section. */
 function knownSerial(query: Query): number {
   const [soa, ...others]: readonly ResourceRecord[] = query.decode().authority;
   if (soa === undefined || others.length > 0 || !SOA.is(soa)) return MALFORMED;

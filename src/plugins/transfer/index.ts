@@ -1,4 +1,4 @@
-/** `transfer`: hands out copies of zones, and says when they changed. */
+/** `transfer`: serves zone transfers, and notifies secondaries of changes. */
 import { definePlugin } from "../../plugin/index.ts";
 import { transferConfig } from "./config.ts";
 import { ZoneTransfers } from "./handler.ts";

@@ -1,4 +1,4 @@
-/** The messages of a zone transfer (RFC 5936 section 2.2), each made when the one before it is on its way. */
+/** The messages of a zone transfer (RFC 5936 section 2.2), each made when the previous one is on its way. */
 import { EncodedSections } from "../../dns/encoded-sections.ts";
 import {
   Flag,
@@ -12,9 +12,9 @@ import {
 import { writeRecord } from "../../dns/resource-record.ts";
 import { type Query, Reply } from "../../plugin/index.ts";
 
-/** Octets of a message: as far as compression reaches, and little enough to be made in one turn of the event loop. */
+/** Octets of a message: within the reach of compression pointers, and small enough for one turn of the event loop. */
 const FULL = 16_000;
-/** A message of more than one record leaves room for a signature. Octets. */
+/** Octets. A message with more than one record leaves room for a signature. */
 const LARGEST = 65_535 - 512;
 
 /** A record that fits into no message. */
@@ -28,10 +28,7 @@ export class RecordTooLongError extends Error {
   }
 }
 
-/**
- * @param done told of the number of records once the last message is made
- * @throws RecordTooLongError
- */
+/** @param done called with the number of records after the last message @throws RecordTooLongError */
 export function* transferMessages(
   query: Query,
   records: Iterable<ResourceRecord>,
@@ -80,10 +77,7 @@ class MessageFiller {
     return this.#writer.offset >= FULL;
   }
 
-  /**
-   * @returns false where the record has to go into a message of its own
-   * @throws RecordTooLongError
-   */
+  /** @returns false if the record needs a message of its own @throws RecordTooLongError */
   add(record: ResourceRecord): boolean {
     const start = this.#writer.offset;
     const isFirst = this.isEmpty;

@@ -1,4 +1,4 @@
-/** NOTIFY to secondary servers (RFC 1996): over UDP, and again if a secondary does not say that it arrived. */
+/** NOTIFY to secondary servers (RFC 1996): over UDP, repeated until the secondary confirms it. */
 
 import {
   decodeMessage,
@@ -23,17 +23,17 @@ import { exchangeOnce } from "../../upstream/exchange-once.ts";
 import { UdpExchange } from "../../upstream/udp/udp-exchange.ts";
 
 const TRIES = 3;
-/** Milliseconds that a secondary may take to say that it heard. */
+/** Milliseconds for a secondary to confirm. */
 const TIMEOUT = 2_000;
-/** Changes of a cluster come by the hundred: those behind the first one are told of once in this time. Milliseconds. */
+/** Milliseconds in which changes after the first are combined: changes of a cluster come by the hundred. */
 const GATHER = 500;
-/** Milliseconds without use after which a socket closes. */
+/** Milliseconds after which an idle socket closes. */
 const EXPIRE = 10_000;
 
-/** How a message goes out. */
+/** How to send a message. */
 interface Sending {
   readonly source: string | undefined;
-  /** What signs it, and the answer. */
+  /** Signs the message, and verifies the answer. */
   readonly key: TsigKey | undefined;
 }
 
@@ -42,10 +42,10 @@ interface Target {
   readonly port: number;
 }
 
-/** The time in which further changes of a zone are gathered for an address. */
+/** A zone's time of combining changes for an address. */
 interface Gathering {
   timer: Timer | undefined;
-  /** How to tell of them, once one has come. */
+  /** Sends the combined notification; set once there is a change. */
   next: (() => void) | undefined;
 }
 
@@ -67,9 +67,9 @@ export class Notifier {
   }
 
   /**
-   * Tells an address that the zone changed: at once for the first change, and once for all that come soon behind it.
-   * @param isStart the server starts: it takes a moment until a secondary that found it closed asks again
-   * @param plugin the one that has the zone: failures are logged under its name
+   * Notifies an address that the zone changed: at once for the first change, and once for all changes soon after it.
+   * @param isStart the server starts: a secondary that failed to reach it needs a moment before it retries @param
+   * plugin the plugin that serves the zone: failures are logged under its name
    */
   notify(apex: Name, target: Target, sending: Sending, plugin: string, isStart: boolean): void {
     if (this.#isStopped) return;
@@ -119,7 +119,8 @@ export class Notifier {
     let reason = "";
     for (let attempt = 0; attempt < TRIES && !this.#isStopped; attempt++) {
       try {
-        // Each attempt has an id, and a time, of its own. What the exchange makes of the id is not signed (RFC 8945 section 4.2).
+        // Each attempt has a new id and time. The exchange may change the id, which is not signed (RFC 8945 section
+        // 4.2).
         const guard = key === undefined ? undefined : new TsigExchange(key, this.#now);
         const query = guard?.sign(bytes) ?? bytes;
         const reply = await exchangeOnce(exchange, query, 12 + apex.wire.length + 4, TIMEOUT);

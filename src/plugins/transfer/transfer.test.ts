@@ -78,7 +78,7 @@ function serve(options: string, source = new Source()) {
   };
 }
 
-/** Owner and type of each record, a list for each message; or the rcode where nothing is transferred. */
+/** Owner and type of each record, one list per message; or the rcode without a transfer. */
 async function ask(
   running: ReturnType<typeof serve>["running"],
   type: string,
@@ -123,7 +123,7 @@ function short(record: ResourceRecord): string {
   return SOA.is(record) ? `SOA ${record.data.serial}` : `${name} ${type}`;
 }
 
-test("AXFR is the zone between two SOA records, in as many messages as it takes", async () => {
+test("AXFR is the zone between two SOA records, in as many messages as necessary", async () => {
   const { running, source } = serve("to *");
   assert.deepEqual(await ask(running, "AXFR"), [["SOA 8", "example.org. NS", "h0.example.org. A", "SOA 8"]]);
   assert.match(
@@ -137,7 +137,7 @@ test("AXFR is the zone between two SOA records, in as many messages as it takes"
   assert.equal(messages.flat().at(-1), "SOA 8");
 });
 
-test("a record of almost a message's size gets a message of its own, and one that fits into none is named", () => {
+test("a record of almost a message's size gets a message of its own, and a larger one is reported", () => {
   const text = (octets: number): string =>
     Array.from({ length: octets / 250 }, () => `"${"x".repeat(249)}"`).join(" ");
   const small = records(
@@ -184,7 +184,7 @@ test("over UDP, IXFR is the SOA record and AXFR is refused", async () => {
   assert.equal(await ask(running, "AXFR", { transport: "udp" }), 5);
 });
 
-test("who may not have the zone is refused, what is none goes on, what is malformed or not loaded fails", async () => {
+test("a client without permission is refused, a name that is not a zone passes, and a malformed query or unloaded zone fails", async () => {
   const { running, source } = serve("to 192.0.2.7 2001:db8::7");
   assert.equal(await ask(running, "AXFR"), 5);
   assert.equal(await ask(running, "IXFR", { serial: 8, transport: "udp" }), 5);
@@ -215,7 +215,7 @@ for (const [signer, kind] of [
   ["other.example.", "reply"],
   ["Transfer.Example.", "stream"],
 ] as const) {
-  test(`with a key, who signs with ${signer ?? "none"} gets a ${kind === "stream" ? "zone" : "refusal"}`, async () => {
+  test(`with a key, a client that signs with ${signer ?? "no key"} gets a ${kind === "stream" ? "zone" : "refusal"}`, async () => {
     const running = serveWithKey("*");
     const query = makeTestQuery({ name: "example.org.", type: "AXFR", transport: "tcp" });
     query.root.signer = signer === undefined ? undefined : Name.parse(signer);
@@ -225,7 +225,7 @@ for (const [signer, kind] of [
   });
 }
 
-test("with a key, NOTIFY is signed, and an answer that is not is none", async () => {
+test("with a key, NOTIFY is signed, and an unsigned answer does not count", async () => {
   const secondary = createSocket("udp4");
   secondary.bind(0, "127.0.0.1");
   await once(secondary, "listening");
@@ -245,7 +245,7 @@ test("with a key, NOTIFY is signed, and an answer that is not is none", async ()
   secondary.close();
 });
 
-test("a key that the server block does not have ends the start", async () => {
+test("a key that the server block does not have prevents the start", async () => {
   await assert.rejects(
     serveWithKey("*", "other.example").start(),
     (error) =>
@@ -254,11 +254,11 @@ test("a key that the server block does not have ends the start", async () => {
   );
 });
 
-test("other queries go on", async () => {
+test("other queries pass", async () => {
   assert.equal(await ask(serve("to *").running, "SOA"), 9);
 });
 
-test("NOTIFY goes out at once, once for the changes right behind it, and a refusal is tried three times and logged", async () => {
+test("NOTIFY is sent at once, then once for the changes soon after, and a refusal is retried three times and logged", async () => {
   const secondary = createSocket("udp4");
   secondary.bind(0, "127.0.0.1");
   await once(secondary, "listening");
@@ -292,7 +292,7 @@ test("NOTIFY goes out at once, once for the changes right behind it, and a refus
   );
   rcode = 0;
   await running.clock.settle(500);
-  // The clock stands still: what is sent is sent at once.
+  // The clock does not advance, so this is sent at once.
   change();
   await until(() => seen.length === 5);
   for (let count = 0; count < 20; count++) change();

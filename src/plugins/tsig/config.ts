@@ -25,7 +25,7 @@ export interface TsigConfig {
   readonly require_opcode: Required<string | number>;
 }
 
-/** Which queries must be signed: the words of the last line. */
+/** Which queries must be signed: the arguments of the last line. */
 type Required<T> = { readonly what: readonly T[] } | undefined;
 
 export const ALL = "all";
@@ -81,7 +81,7 @@ export const tsigConfig: ConfigSchema<TsigConfig> = directive({
   },
 });
 
-/** A test for the words of a `require` line. */
+/** Tests a value against the words of a `require` line. */
 export function requirement(words: readonly (string | number)[] | undefined): (number: number) => boolean {
   if (words === undefined || words.includes(NONE)) return () => false;
   if (words.includes(ALL)) return () => true;

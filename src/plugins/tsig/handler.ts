@@ -28,7 +28,7 @@ export class TransactionSignatures implements PluginInstance {
   readonly #config: TsigConfig;
   readonly #site: Site;
   readonly #own = new TsigKeyRing();
-  /** Keys of all blocks of a listener, by its label: clients of one use those of the others. */
+  /** Keys of all blocks of a listener, by its label: they are valid for every client of the listener. */
   readonly #ofListeners: Map<string, TsigKeyRing>;
   readonly #needsSignature: (type: number) => boolean;
   readonly #opcodeNeedsSignature: (opcode: number) => boolean;
@@ -45,7 +45,7 @@ export class TransactionSignatures implements PluginInstance {
     this.services = [TSIG_KEYS.offer(this.#own)];
     this.#queries = site.metrics.counter({
       name: "portolan_tsig_queries_total",
-      help: "Queries that were signed or had to be, by what became of the signature.",
+      help: "Queries that were signed or had to be, by verification result.",
       labels: ["result"],
     });
   }
@@ -91,7 +91,7 @@ export class TransactionSignatures implements PluginInstance {
     const { root } = query;
     const listener = this.#ofListeners.get(query.listener.label);
     const keys: TsigKeySource = { get: (name) => this.#own.get(name) ?? listener?.get(name) };
-    // What stood in front may have changed a copy: the client's own octets are what was signed.
+    // A plugin may have changed a copy of the query: the signature covers the client's original octets.
     const verdict = verifyQuery(root.bytes, root.length, root.tsigOffset, keys, this.#now);
     if (verdict.kind === "malformed") {
       this.#queries.slot("malformed").increment();

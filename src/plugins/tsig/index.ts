@@ -1,4 +1,4 @@
-/** `tsig`: verifies signed queries and signs what is said to them (RFC 8945). */
+/** `tsig`: verifies signed queries, and signs the replies (RFC 8945). */
 import { definePlugin } from "../../plugin/index.ts";
 import { tsigConfig } from "./config.ts";
 import { TransactionSignatures } from "./handler.ts";

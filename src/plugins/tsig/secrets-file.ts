@@ -9,7 +9,7 @@ import {
 } from "../../dns/index.ts";
 import { fromBase64 } from "../../dns/octets.ts";
 
-/** What is wrong with a file, and in which line. */
+/** A fault in a file, with its line. */
 export class SecretsFileError extends Error {
   override readonly name = "SecretsFileError";
   readonly line: number;
@@ -64,7 +64,7 @@ interface Strength {
   readonly leastMacOctets?: number;
 }
 
-/** `hmac-sha256`, or `hmac-sha256-128` for a MAC cut to 128 bits. */
+/** `hmac-sha256`, or `hmac-sha256-128` for a MAC truncated to 128 bits. */
 function readAlgorithm({ text, line }: Word): Strength {
   const [, base = text, bits] = /^(hmac-sha\d+)-(\d+)$/.exec(text.toLowerCase()) ?? [];
   const algorithm = tsigAlgorithm(Name.tryParse(base) ?? Name.root);
@@ -79,7 +79,7 @@ function readAlgorithm({ text, line }: Word): Strength {
   if (!Number.isInteger(leastMacOctets) || leastMacOctets < least || leastMacOctets > algorithm.octets)
     throw new SecretsFileError(
       line,
-      `'${text}': a MAC may be cut to ${least * 8} bits at the least (RFC 8945 section 5.2.2.1)`,
+      `'${text}': a MAC must have at least ${least * 8} bits (RFC 8945 section 5.2.2.1)`,
     );
   return { algorithm, leastMacOctets };
 }
@@ -91,7 +91,7 @@ function readSecret({ text, line }: Word): Uint8Array {
   return secret;
 }
 
-/** Words, braces and semicolons; comments of all three kinds are passed over. */
+/** Words, braces and semicolons; comments of all three kinds are skipped. */
 class Words {
   readonly #words: Word[] = [];
   #next = 0;

@@ -21,7 +21,7 @@ import { parseSecretsFile, SecretsFileError } from "./secrets-file.ts";
 
 const SECRET = "MDEyMzQ1Njc4OWFiY2RlZjAxMjM0NTY3ODlhYmNkZWY=";
 
-test("keys of BIND's files, with comments and in any layout", () => {
+test("reads keys in BIND's format, with comments and in any layout", () => {
   const keys = parseSecretsFile(`
     # one
     key "a.example" { algorithm hmac-sha512; secret "${SECRET}"; };
@@ -53,7 +53,7 @@ for (const [text, line, message] of [
     2,
     /unknown algorithm 'hmac-md5': use one of hmac-sha1/,
   ],
-  ['key "a" { algorithm hmac-sha256-64; secret "AAAA"; };', 1, /cut to 128 bits at the least/],
+  ['key "a" { algorithm hmac-sha256-64; secret "AAAA"; };', 1, /a MAC must have at least 128 bits/],
   ['key "a" {\n bogus x;\n};', 2, /unknown word 'bogus'/],
   ["key\n", 2, /the file ends where the name of the key should be/],
   ['key "a" { secret "AAAA" };', 1, /expected ';', found '}'/],
@@ -84,7 +84,7 @@ for (const [text, message] of [
   });
 }
 
-test("a file that cannot be read, or is wrong, refuses the start and is named", async () => {
+test("an unreadable or invalid file prevents the start and is named", async () => {
   await assert.rejects(
     PluginTest.of(tsig, "tsig {\n secrets /nowhere/keys\n}").start(),
     (error) => error instanceof SetupError && error.message.includes("'secrets /nowhere/keys'"),
@@ -102,7 +102,7 @@ test("a file that cannot be read, or is wrong, refuses the start and is named", 
   }
 });
 
-test("counts what must be signed and is not", async () => {
+test("counts queries that must be signed but are not", async () => {
   const running = PluginTest.of(tsig, "tsig example.org {\n require A\n}");
   await running.start();
   const next = answering({});
@@ -123,16 +123,16 @@ assert.ok(algorithm !== undefined);
 const KEY: TsigKey = { name: Name.parse("key."), secret: Buffer.from(SECRET, "base64"), algorithm };
 const query = encodeMessage(makeQuery({ name: Name.parse("example."), type: RecordType.AXFR }, { id: 7 }));
 
-test("a reply without signature, or with that of somebody else, is not believed", () => {
+test("a reply without a signature, or with that of another key, is rejected", () => {
   const exchange = new TsigExchange(KEY, () => 1_000_000);
   const signed = exchange.sign(query);
   assert.throws(() => exchange.verify(query), TsigError);
-  // The query's own signature is no answer to it.
+  // The query's own signature does not authenticate the answer.
   assert.throws(() => exchange.verify(signed), /does not verify/);
   assert.equal(exchange.isSettled, false);
 });
 
-test("no octets make the asking side fail otherwise", () => {
+test("no octets cause another kind of error on the asking side", () => {
   const exchange = new TsigExchange(KEY, () => 1_000_000);
   const signed = exchange.sign(query);
   for (let at = 0; at < signed.length; at++) {

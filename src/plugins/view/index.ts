@@ -1,4 +1,4 @@
-/** `view`: a server block for some clients only. */
+/** `view`: restricts a server block to some clients. */
 
 import type { Directive } from "../../corefile/tree.ts";
 import type { Expression } from "../../expression/expression.ts";
@@ -9,7 +9,7 @@ import { QUERY_ENVIRONMENT } from "../../plugin/facts/query-environment.ts";
 import { definePlugin, directive, type Query, required, text } from "../../plugin/index.ts";
 import { makeView } from "./view.ts";
 
-/** Lines whose words are an expression each. */
+/** Lines with one expression each. */
 const expressions: Option<readonly Expression<Query>[]> = {
   usage: "EXPRESSION",
   read(lines: readonly Directive[], { report }) {

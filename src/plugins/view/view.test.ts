@@ -3,7 +3,7 @@ import { describe, it } from "node:test";
 import { ConfigRefused, PluginTest, type QuestionOptions } from "../../plugin/testing.ts";
 import view from "./index.ts";
 
-/** A query of 192.0.2.10 for `www.example.org.` A over UDP, unless said otherwise. */
+/** A query from 192.0.2.10 for `www.example.org.` A over UDP, unless given otherwise. */
 const QUESTION: QuestionOptions = { name: "www.example.org.", client: "192.0.2.10", id: 4242 };
 
 function accepts(
@@ -120,13 +120,13 @@ describe("view leaves a query for everything else", () => {
 });
 
 describe("view", () => {
-  it("wants all its expressions to hold", () => {
+  it("requires all its expressions to be true", () => {
     assert.equal(accepts(["type() == 'A'", "proto() == 'udp'"]), true);
     assert.equal(accepts(["type() == 'A'", "proto() == 'tcp'"]), false);
     assert.equal(accepts([]), true);
   });
 
-  it("writes its name onto the queries that it takes", () => {
+  it("sets its name on the queries that it accepts", () => {
     const running = PluginTest.of(view, "view inside {\n expr type() == 'A'\n}");
     const [instance] = running.instances;
     const [taken, left] = ["A", "AAAA"].map((type) => running.query({ name: "a.", type }));
@@ -136,7 +136,7 @@ describe("view", () => {
     assert.deepEqual([taken.view, left.view], ["inside", ""]);
   });
 
-  it("gives its name as metadata, which its own expression can ask for", () => {
+  it("sets its name as metadata, which its own expression can read", () => {
     const running = PluginTest.of(view, "view inside {\n expr metadata('view/name') == 'inside'\n}");
     const query = running.query({ name: "a." });
     query.metadata = new Map();

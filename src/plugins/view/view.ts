@@ -2,23 +2,23 @@ import type { Expression } from "../../expression/expression.ts";
 import { LanguageError } from "../../expression/values/language-error.ts";
 import type { PluginInstance, Query } from "../../plugin/index.ts";
 
-/** A filter that takes the queries for which all expressions are true; the view's name goes into metrics and metadata. */
+/** A filter for queries for which all expressions are true; the view's name is set in metrics and metadata. */
 export function makeView(name: string, expressions: readonly Expression<Query>[]): PluginInstance {
   return {
     accepts(query) {
       const refusing = firstRefusing(expressions, query);
-      // Of an inner lookup too: it may lead to another block than the query that asked.
+      // Internal lookups count, too: they may lead to another block than the client's query.
       if (refusing === undefined) query.view = name;
       else if (query.view === name) query.view = "";
       if (query.trace !== undefined) explain(name, expressions, refusing, query);
       return refusing === undefined;
     },
-    // Set before the filter is asked, so that it can see it itself, as in CoreDNS.
+    // Set before the filter runs, so that an expression can read it, as in CoreDNS.
     provideMetadata: (query) => query.setMetadata("view/name", name),
   };
 }
 
-/** A loop and no `find`, because every query of the zone comes by here. */
+/** A loop and no `find`, because every query of the zone passes here. */
 function firstRefusing(
   expressions: readonly Expression<Query>[],
   query: Query,
@@ -27,7 +27,7 @@ function firstRefusing(
   return undefined;
 }
 
-/** Anything but true is no: other values, and faults too. */
+/** Any other result than true means no, including faults. */
 function holds(expression: Expression<Query>, query: Query): boolean {
   try {
     return expression.evaluate(query) === true;
@@ -37,7 +37,10 @@ function holds(expression: Expression<Query>, query: Query): boolean {
   }
 }
 
-/** Which expression said no, with the value of each part of it; for a view that takes the query, what it rests on. */
+/**
+ * Notes the first expression that is not true, with the value of each part of it; for a view that accepts the query,
+ * notes all.
+ */
 function explain(
   name: string,
   expressions: readonly Expression<Query>[],

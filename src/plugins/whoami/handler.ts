@@ -1,7 +1,7 @@
 import { A, AAAA, Name, NameError, type ResourceRecord, SRV } from "../../dns/index.ts";
 import type { Query, Reply } from "../../plugin/index.ts";
 
-/** An empty answer; the client's address and port stand in the additional section. */
+/** An empty answer; the client's address and port are in the additional section. */
 export function answerWhoami(query: Query): Reply {
   const { client, name } = query;
   const data = { address: client.address };
@@ -12,7 +12,7 @@ export function answerWhoami(query: Query): Reply {
   return query.reply({ authoritative: true, additional: port === undefined ? [address] : [address, port] });
 }
 
-/** `undefined` for a name that has no room for one more label. */
+/** `undefined` for a name without room for another label. */
 function portRecord(query: Query): ResourceRecord | undefined {
   try {
     const owner = query.name.prepend(query.overStream ? "_tcp" : "_udp");

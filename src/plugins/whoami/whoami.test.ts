@@ -32,7 +32,7 @@ const ANSWERS: readonly (readonly [string, QuestionOptions, readonly string[]])[
 ];
 
 for (const [title, question, expected] of ANSWERS) {
-  test(`tells the client its address: ${title}`, async () => {
+  test(`returns the client's address: ${title}`, async () => {
     const answer = await PluginTest.of(whoami, "whoami").ask(question);
     assert.equal(answer.rcode, Rcode.NOERROR);
     assert.equal(answer.reply.authoritative, true);
@@ -41,7 +41,7 @@ for (const [title, question, expected] of ANSWERS) {
   });
 }
 
-test("never asks the rest of the chain", async () => {
+test("never calls the next plugin", async () => {
   const answer = await PluginTest.of(whoami, "whoami").ask({
     name: "a.",
     next: () => assert.fail("whoami ends the chain"),

@@ -1,6 +1,6 @@
 /**
- * Denials without SOA, which nobody keeps: dnsmasq does for `--neg-ttl` seconds (dnsmasq(8)). Behind the cache they get an SOA that says so,
- * in front of it they lose it again.
+ * Negative answers without SOA, which caches do not store, but dnsmasq does for `--neg-ttl` seconds (dnsmasq(8)). Behind the cache
+ * they get an SOA with that TTL, and before it they lose it again.
  */
 
 import { Name } from "../../dns/name.ts";
@@ -17,13 +17,13 @@ import { authorityHolds } from "../../plugin/query/response-type.ts";
 export const PLAIN_DENIALS = "dnsmasq_plain_denials";
 export const DATED_DENIALS = "dnsmasq_dated_denials";
 
-/** Tells our SOA from all others. */
+/** Marks our SOA. */
 const MARK = Name.parse("neg-ttl.dnsmasq-nanny.invalid.");
 
-/** Stands in front of the cache. */
+/** Runs before the cache. */
 export const plainDenials: PluginDefinition<unknown> = definePlugin({
   name: PLAIN_DENIALS,
-  summary: "Takes the SOA out of denials that came without one.",
+  summary: "Removes the SOA from negative answers that came without one.",
   config: bareDirective(),
   create: () => ({
     handle: (query, next) => {
@@ -34,8 +34,8 @@ export const plainDenials: PluginDefinition<unknown> = definePlugin({
 });
 
 /**
- * Stands behind the cache.
- * @param ttl seconds, 0 for not keeping them
+ * Runs behind the cache.
+ * @param ttl seconds, 0 to not cache them
  */
 export function datedDenials(ttl: () => number): PluginDefinition<unknown> {
   const withDate = (outcome: Outcome): Outcome => {
@@ -48,7 +48,7 @@ export function datedDenials(ttl: () => number): PluginDefinition<unknown> {
   };
   return definePlugin({
     name: DATED_DENIALS,
-    summary: "Says in denials without SOA for how long they are kept.",
+    summary: "Adds an SOA to negative answers without one, so that they are cached.",
     config: bareDirective(),
     create: () => ({
       handle: (query, next) => {

@@ -26,7 +26,7 @@ const reader: FolderReader = {
   },
 };
 
-test("files stand for the options in them", async () => {
+test("files are replaced by the options in them", async () => {
   const expected = ["--server=/a.example/1.2.3.4", "--no-resolv", "--log-facility=-", "--cache-size=10"];
   for (const words of [
     ["--conf-file=/etc/dnsmasq.conf"],

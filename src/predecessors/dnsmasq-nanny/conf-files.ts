@@ -1,11 +1,11 @@
-/** Options out of files: `--conf-file` and `--conf-dir` of dnsmasq. */
+/** Reads options from files: `--conf-file` and `--conf-dir` of dnsmasq. */
 import { messageOf } from "../../lib/text/message-of.ts";
 import { DnsmasqArgumentError } from "./dnsmasq-arguments.ts";
 
 export interface FolderReader {
   /** @throws the reason in words */
   readText(path: string): Promise<string>;
-  /** Names of files. @throws the reason in words */
+  /** Lists file names. @throws the reason in words */
   list(folder: string): Promise<readonly string[]>;
 }
 
@@ -13,7 +13,7 @@ export interface FolderReader {
 const MAX_DEPTH = 8;
 
 /**
- * The words with what the files say in the place of the files.
+ * Replaces the options that name files by the content of the files.
  * @throws DnsmasqArgumentError
  */
 export async function withConfFiles(
@@ -31,7 +31,7 @@ export async function withConfFiles(
     }
     const next = words[index + 1];
     const attached = given ?? (/^-C./s.test(word) ? word.slice(2) : undefined);
-    // Without a file `--conf-file` says that there is none.
+    // `--conf-file` without a file means no file.
     const value = attached ?? (next?.startsWith("-") === false ? next : "");
     if (attached === undefined && value !== "") index++;
     if (value === "") continue;
@@ -48,7 +48,7 @@ export async function withConfFiles(
   return all;
 }
 
-/** `FOLDER,.ext,…` leaves files of these endings out, `*.ext` takes them alone. */
+/** `FOLDER,.ext,…` leaves out files with these endings, `*.ext` takes only those. */
 async function filesOf(value: string, reader: FolderReader): Promise<string[]> {
   const [folder = "", ...endings] = value.split(",");
   const names = await reader.list(folder).catch((error: unknown) => {

@@ -1,4 +1,4 @@
-/** The command line of dnsmasq, as far as it is about names (docs/spec/kube-dns.md#dnsmasq). */
+/** The options of dnsmasq that concern names (docs/spec/kube-dns.md#dnsmasq). */
 import { Name } from "../../dns/name.ts";
 import { parseIpAddress } from "../../lib/net/ip-address.ts";
 import { forwardAddress } from "../server-addresses.ts";
@@ -13,27 +13,27 @@ export interface DnsmasqSettings {
   readonly readsHosts: boolean;
   readonly hostsFiles: readonly string[];
   readonly hostRecords: readonly HostRecord[];
-  /** Seconds; of names that are known here. */
+  /** Seconds; for local names. */
   readonly localTtl: number;
-  /** Servers for everything else, as `forward` takes them. */
+  /** Servers for all other names, in the form of `forward`. */
   readonly servers: readonly string[];
-  /** Domain -> its servers, or those of all other names; none where its names are known here or nowhere. */
+  /** Domain -> its servers, or the servers of all other names; no servers if the domain is local only. */
   readonly domains: ReadonlyMap<string, DomainServers>;
-  /** Names of one label are known here or nowhere. */
+  /** Whether names with one label are local only. */
   readonly keepsPlainNames: boolean;
-  /** Domain -> addresses; none for NXDOMAIN. */
+  /** Domain -> addresses; empty for NXDOMAIN. */
   readonly addresses: ReadonlyMap<string, readonly string[]>;
   readonly readsResolvConf: boolean;
   readonly resolvConf: string;
   readonly strictOrder: boolean;
   readonly maxCacheTtl: number | undefined;
-  /** Seconds, at the most 3600: answers are kept for so long, whatever they say. */
+  /** Minimum cache TTL in seconds, at most 3600, whatever TTL the answers have. */
   readonly minCacheTtl: number;
-  /** Seconds that clients are told at the most; 0 for no bound. */
+  /** Maximum TTL in seconds sent to clients; 0 for no limit. */
   readonly maxTtl: number;
-  /** Seconds for which a denial without SOA is kept. */
+  /** Seconds for which a negative answer without SOA is cached. */
   readonly negTtl: number;
-  /** What is kept from servers, and from clients. */
+  /** Queries kept from servers, and answers kept from clients. */
   readonly filter: QueryFilterSettings;
 }
 
@@ -43,7 +43,7 @@ export type DomainServers = readonly string[] | "others";
 export interface HostRecord {
   readonly names: readonly string[];
   readonly addresses: readonly string[];
-  /** Seconds; that of all names that are known here unless given. */
+  /** Seconds; `undefined` for the TTL of local names. */
   readonly ttl: number | undefined;
 }
 
@@ -56,7 +56,7 @@ export interface QueryFilterSettings {
   readonly rebindLocalhostOk: boolean;
 }
 
-/** Words that cannot be carried out; the message is one line, as dnsmasq's is. */
+/** Invalid options. The message is one line in dnsmasq's words. */
 export class DnsmasqArgumentError extends Error {
   override readonly name = "DnsmasqArgumentError";
 }
@@ -88,7 +88,7 @@ const SHORT: Readonly<Record<string, string>> = {
   d: "no-daemon",
   i: "interface",
 };
-/** Take a value; every other option is a switch, or takes one behind `=` alone. */
+/** Options that take a value. All others are switches, or take a value only after `=`. */
 const WITH_VALUE = new Set([
   "server",
   "local",
@@ -111,9 +111,9 @@ const WITH_VALUE = new Set([
   "conf-dir",
   "edns-packet-max",
 ]);
-/** May take one: a word behind them that begins with a hyphen is none. */
+/** Options with an optional value: a following word that begins with a hyphen is not the value. */
 const WITH_OPTIONAL_VALUE = new Set(["user", "group", "pid-file"]);
-/** Of no consequence here. */
+/** Accepted and ignored. */
 const HARMLESS = new Set([
   "keep-in-foreground",
   "no-daemon",
@@ -222,7 +222,7 @@ export function readDnsmasqArguments(words: readonly string[]): DnsmasqSettings 
           rebindOk.push(checkedDomain(domain, `--rebind-domain-ok=${value}`));
         break;
       case "interface":
-        // dnsmasq takes the loopback interface with any other.
+        // dnsmasq adds the loopback interface to any other.
         listen.push(...checkedEach(name, value, isInterfaceName), ...(listen.includes("lo") ? [] : ["lo"]));
         break;
       case "listen-address":
@@ -276,7 +276,7 @@ function isInterfaceName(word: string): boolean {
   return /^[^\s/"'{}]{1,15}$/.test(word);
 }
 
-/** The words of a list with commas. */
+/** The words of a comma-separated list. */
 function checkedEach(name: string, value: string, isFine: (word: string) => boolean): string[] {
   const words = value.split(",");
   if (words.every((word) => isFine(word))) return words;
@@ -286,7 +286,7 @@ function checkedEach(name: string, value: string, isFine: (word: string) => bool
 function* options(words: readonly string[]): Generator<readonly [string, string]> {
   for (let index = 0; index < words.length; index++) {
     let word = words[index] ?? "";
-    // Switches of one letter may stand together, with one that takes a value behind them.
+    // One-letter switches may be joined, with a last one that takes a value.
     for (
       let letter = SHORT[word[1] ?? ""];
       /^-[A-Za-z]{2}/.test(word) && isSwitch(letter);
@@ -320,7 +320,9 @@ function isSwitch(name: string | undefined): name is string {
   );
 }
 
-/** `ip#port`, `/domain/…/ip#port`, `/domain/` for names that nobody is asked for, `/domain/#` for the servers of all others. */
+/**
+ * `ip#port`, `/domain/…/ip#port`, `/domain/` for names that are sent to no server, `/domain/#` for the servers of all other names.
+ */
 function readServer(value: string, servers: string[], domains: Map<string, string[] | "others">): void {
   if (!value.startsWith("/")) {
     servers.push(serverAddress(value, value));

@@ -42,7 +42,7 @@ for (const [data, words] of [
   });
 }
 
-test("a server that is named is looked up", async () => {
+test("a server given by name is looked up", async () => {
   const config = { ...EMPTY_KUBE_DNS_CONFIG, stubDomains: new Map([["acme.local", ["ns.acme.example"]]]) };
   assert.deepEqual(await nannyArguments(config, async () => ["192.0.2.1", "192.0.2.2"]), [
     "--server",
@@ -50,7 +50,7 @@ test("a server that is named is looked up", async () => {
   ]);
 });
 
-test("the arguments of the addon are understood", () => {
+test("the arguments of the addon are accepted", () => {
   const settings = readDnsmasqArguments([
     "-k",
     "--cache-size=1000",
@@ -126,7 +126,7 @@ for (const [words, message] of [
   });
 }
 
-test("letters of switches may stand together", () => {
+test("one-letter switches may be joined", () => {
   const settings = readDnsmasqArguments(["-kNRp", "5353", "-hqc77"]);
   assert.deepEqual(
     [settings.keepsDenials, settings.readsResolvConf, settings.port, settings.readsHosts, settings.cacheSize],

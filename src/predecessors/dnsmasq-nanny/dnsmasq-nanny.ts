@@ -1,4 +1,7 @@
-/** dnsmasq-nanny: dnsmasq, or what stands in for it, kept in step with kube-dns's ConfigMap (docs/spec/kube-dns.md#dnsmasq-nanny). */
+/**
+ * dnsmasq-nanny: runs dnsmasq, or our replacement, and keeps it in step with kube-dns's ConfigMap
+ * (docs/spec/kube-dns.md#dnsmasq-nanny).
+ */
 
 import { readdir, stat } from "node:fs/promises";
 import { join } from "node:path";
@@ -29,16 +32,16 @@ import { QUERY_FILTER } from "./query-filter.ts";
 import { Statistics } from "./statistics.ts";
 
 export interface DnsmasqNannyOptions {
-  /** Behind `--` on the command line. */
+  /** The words after `--` on the command line. */
   readonly words: readonly string[];
   /** Path of a real dnsmasq; `undefined` for our own cache and routes. */
   readonly dnsmasq: string | undefined;
-  /** Whether a change of the configuration is put into force. */
+  /** Whether configuration changes are applied. */
   readonly restarts: boolean;
   readonly configFolder: string;
   /** Milliseconds. */
   readonly syncInterval: number;
-  /** Milliseconds between two reports of statistics in the log; 0 for never. */
+  /** Milliseconds between two statistics reports in the log; 0 for never. */
   readonly logInterval: number;
   readonly resolveHost: HostResolver;
   /** IP addresses of this machine. */
@@ -46,13 +49,13 @@ export interface DnsmasqNannyOptions {
   readonly clock: Clock;
   readonly random: Random;
   readonly log: ProcessLog;
-  /** It cannot go on. */
+  /** Called on a fatal error. */
   readonly failed: (reason: string) => void;
 }
 
-/** Files of options, as they are on the machine. */
+/** Option files of the machine. */
 const FILES: FolderReader = {
-  // What stands for no file is none that can be read.
+  // An empty file stands for /dev/null, which is not a regular file.
   readText: async (path) => (path === "/dev/null" ? "" : await readTextFile(path)),
   list: async (folder) =>
     (await readdir(folder, { withFileTypes: true }))
@@ -105,9 +108,9 @@ export class DnsmasqNanny {
     });
   }
 
-  /** @throws where the first configuration cannot be served */
+  /** @throws if the first configuration cannot be served */
   async start(): Promise<void> {
-    // Words that are not understood are so from the beginning.
+    // Reports invalid options at the start.
     if (this.#process === undefined) readDnsmasqArguments(await withConfFiles(this.#options.words, FILES));
     await this.#folder.start();
     if (this.#inForce === "") await this.#take(EMPTY_KUBE_DNS_CONFIG);
@@ -123,13 +126,13 @@ export class DnsmasqNanny {
     await this.#server.stop();
   }
 
-  /** Writes statistics to the log: SIGUSR1 of dnsmasq. */
+  /** Writes statistics to the log, as dnsmasq does on SIGUSR1. */
   report(): void {
     if (this.#process !== undefined) this.#process.signal("SIGUSR1");
     else for (const line of this.#statistics.lines()) this.#options.log.info(line);
   }
 
-  /** Reads the hosts files anew and forgets what is kept: SIGHUP of dnsmasq. */
+  /** Reads the hosts files again and clears the cache, as dnsmasq does on SIGHUP. */
   async refresh(): Promise<void> {
     if (this.#process !== undefined) {
       this.#process.signal("SIGHUP");
@@ -179,7 +182,7 @@ export class DnsmasqNanny {
     };
   }
 
-  /** Those of resolv.conf, which are asked as well unless `--no-resolv` says otherwise. */
+  /** The servers of resolv.conf, which are used as well unless `--no-resolv` is set. */
   async #systemServers({ readsResolvConf, resolvConf, port }: DnsmasqSettings): Promise<string[]> {
     if (!readsResolvConf) return [];
     const { log, ownAddresses } = this.#options;
@@ -207,7 +210,7 @@ export class DnsmasqNanny {
 
 const DNS_PORT = 53;
 
-/** A file, or those of a folder. */
+/** A file, or the files of a folder. */
 async function hostsFilesAt(path: string): Promise<string[]> {
   if (path === "/dev/null") return [];
   if (!(await stat(path)).isDirectory()) return [path];
@@ -215,7 +218,7 @@ async function hostsFilesAt(path: string): Promise<string[]> {
   return names.toSorted().map((name) => join(path, name));
 }
 
-/** As metrics name upstreams. */
+/** As upstreams appear in metrics. */
 function withPort(server: string): string {
   if (parseIpAddress(server) === undefined) return server;
   return forwardAddress({ address: server, port: String(DNS_PORT) });

@@ -1,4 +1,4 @@
-/** A real dnsmasq, started anew when its arguments change (docs/spec/kube-dns.md#dnsmasq-nanny). */
+/** A real dnsmasq process, restarted when its arguments change (docs/spec/kube-dns.md#dnsmasq-nanny). */
 import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
 import { createInterface } from "node:readline";
@@ -10,14 +10,14 @@ export class DnsmasqProcess {
   readonly #exited: (reason: string) => void;
   #child: ChildProcess | undefined;
 
-  /** @param exited told when it ends without having been stopped */
+  /** @param exited called when the process ends without having been stopped */
   constructor(program: string, log: Logger, exited: (reason: string) => void) {
     this.#program = program;
     this.#log = log;
     this.#exited = exited;
   }
 
-  /** @throws where it cannot be started */
+  /** @throws if it cannot be started */
   async start(words: readonly string[]): Promise<void> {
     this.#log.info(`Starting dnsmasq ${words.join(" ")}`);
     const child = spawn(this.#program, words, { stdio: ["ignore", "pipe", "pipe"] });
@@ -36,7 +36,7 @@ export class DnsmasqProcess {
     this.#child?.kill(signal);
   }
 
-  /** Resolves when it has gone. */
+  /** Resolves when the process has exited. */
   async stop(): Promise<void> {
     const child = this.#child;
     if (child === undefined) return;

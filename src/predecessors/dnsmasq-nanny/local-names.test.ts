@@ -71,7 +71,7 @@ for (const [name, type, expected] of [
   });
 }
 
-test("a name that is known exists, whatever servers say", async () => {
+test("a local name exists, whatever servers answer", async () => {
   const names = new DnsmasqLocalNames(SETTINGS);
   await names.addFile(Buffer.from(HOSTS));
   const plugin = localNamesPlugin(

@@ -1,6 +1,6 @@
 /**
- * Names that dnsmasq answers for itself (dnsmasq(8); docs/spec/kube-dns.md#dnsmasq): of hosts files and `--host-record` first, then by the longest
- * domain of `--address`, `--local` and `--server` that has something to say about the type.
+ * Names that dnsmasq answers itself (dnsmasq(8); docs/spec/kube-dns.md#dnsmasq): first those of hosts files and `--host-record`,
+ * then the longest domain of `--address`, `--local` and `--server` that has a rule for the type.
  */
 import { A, AAAA, addressOfReverseName, Name, PTR, type ResourceRecord } from "../../dns/index.ts";
 import { Rcode, RecordClass } from "../../dns/numbers.ts";
@@ -17,23 +17,23 @@ import { HostTable } from "../../plugins/hosts/host-table.ts";
 import { type HostsLine, readHostsFile } from "../../plugins/hosts/hosts-file.ts";
 import type { DnsmasqSettings } from "./dnsmasq-arguments.ts";
 
-/** Directive of this command; it stands in front of `cache`, as what is known here is not kept. */
+/** Directive of this command. It runs before `cache`, because local names are not cached. */
 export const LOCAL_NAMES = "dnsmasq_local";
 
-/** What is said of a domain and all names below it. */
+/** The rules for a domain and all names below it. */
 interface Rule {
   readonly zone: Name;
   readonly ipv4: string[];
   readonly ipv6: string[];
-  /** `--address` without an address: nothing exists there. */
+  /** `--address` without an address: NXDOMAIN. */
   isNowhere: boolean;
-  /** No server is asked. */
+  /** Sent to no server. */
   isLocal: boolean;
-  /** It has servers, or those of all other names. */
+  /** Has servers of its own, or uses the servers of all other names. */
   isRouted: boolean;
-  /** That of the next shorter domain. */
+  /** The rule of the next shorter domain. */
   parent: Rule | undefined;
-  /** It has addresses, or one of its parents has. */
+  /** Whether it or one of its parents has addresses. */
   knowsAddresses: boolean;
 }
 
@@ -104,7 +104,7 @@ export class DnsmasqLocalNames {
     return exists ? askForExisting(query, next) : next(query);
   }
 
-  /** Of a name that is known; `undefined` for any other. */
+  /** The addresses of a local name; `undefined` for any other. */
   #addresses(query: Query): ResourceRecord[] | undefined {
     const { name, type } = query;
     const octets = name.folded;
@@ -153,7 +153,7 @@ export class DnsmasqLocalNames {
     return rule;
   }
 
-  /** The address leads back to the first name alone. */
+  /** The PTR record leads only to the first name. */
   #add({ octets, names }: HostsLine, ttl: number): void {
     let hosts = this.#hosts.find((each) => each.ttl === ttl);
     if (hosts === undefined) {
@@ -168,8 +168,8 @@ export class DnsmasqLocalNames {
 }
 
 /**
- * @param current what is known at the moment
- * @param started told of the caches behind it
+ * @param current returns the names in force
+ * @param started called with the caches behind it
  */
 export function localNamesPlugin(
   current: () => DnsmasqLocalNames,
@@ -177,7 +177,7 @@ export function localNamesPlugin(
 ): PluginDefinition<unknown> {
   return definePlugin({
     name: LOCAL_NAMES,
-    summary: "Answers for the names that dnsmasq knows itself.",
+    summary: "Answers for the names that dnsmasq answers itself.",
     config: bareDirective(),
     create: (_config, site) => ({
       start: () => started(CACHE.among(site.block.plugins())),
@@ -207,7 +207,7 @@ function denied(query: Query, isKnown: boolean): Outcome {
   return query.reply({ recursionAvailable: true, rcode: isKnown ? Rcode.NOERROR : Rcode.NXDOMAIN });
 }
 
-/** Servers may not know the name that is known here: it exists in any case. */
+/** Servers may answer NXDOMAIN for a local name, but the name exists. */
 async function askForExisting(query: Query, next: Next): Promise<Outcome> {
   const outcome = await next(query);
   return outcome.kind === "reply" && outcome.rcode === Rcode.NXDOMAIN ? denied(query, true) : outcome;

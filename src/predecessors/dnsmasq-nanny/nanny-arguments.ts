@@ -3,15 +3,15 @@ import { parseIpAddress } from "../../lib/net/ip-address.ts";
 import type { KubeDnsConfig } from "../kube-dns/config-map.ts";
 import { type HostResolver, splitServer } from "../server-addresses.ts";
 
-/** `1.2.3.4:53` -> `1.2.3.4#53`, `[v6]:53` -> `[v6]#53`; all else stays as it is. */
+/** `1.2.3.4:53` -> `1.2.3.4#53`, `[v6]:53` -> `[v6]#53`; other text stays as it is. */
 export function dnsmasqServer(server: string): string {
   if (parseIpAddress(server) !== undefined) return server;
   return server.replace(/:(\d+)$/, "#$1");
 }
 
 /**
- * What is appended to the arguments of the command line.
- * @param resolve for servers that are named
+ * Returns the words to append to the command line's arguments.
+ * @param resolve for servers given by name
  */
 export async function nannyArguments(config: KubeDnsConfig, resolve: HostResolver): Promise<string[]> {
   const words: string[] = [];

@@ -1,4 +1,4 @@
-/** What dnsmasq would do by its arguments, as a Corefile. */
+/** Turns dnsmasq's arguments into an equivalent Corefile. */
 import { DATED_DENIALS, PLAIN_DENIALS } from "./bare-denials.ts";
 import type { DnsmasqSettings } from "./dnsmasq-arguments.ts";
 import { LOCAL_NAMES, zoneOf } from "./local-names.ts";
@@ -7,14 +7,14 @@ import { FORWARDED, STATISTICS } from "./statistics.ts";
 
 export interface NannyServing {
   readonly settings: DnsmasqSettings;
-  /** Servers for everything that no other line names. */
+  /** Servers for all names without a line of their own. */
   readonly servers: readonly string[];
 }
 
-/** What `cache` holds at the least. */
+/** Minimum capacity of `cache`. */
 const MIN_CAPACITY = 1024;
 
-/** Seconds; there is no bound to what dnsmasq keeps. */
+/** Seconds; dnsmasq has no limit. */
 const LONGEST_TTL = 31 * 86_400;
 
 export function nannyCorefile({ settings, servers }: NannyServing): string {
@@ -28,10 +28,10 @@ export function nannyCorefile({ settings, servers }: NannyServing): string {
     ...(logsQueries ? ["    log"] : []),
     ...(maxTtl > 0 ? [`    rewrite ttl regex .* 0-${maxTtl}`] : []),
     ...cacheLines(settings),
-    // dnsmasq says so of all that it answers.
+    // dnsmasq sets RA in all of its answers.
     ...block("header", ["response set ra"]),
   ];
-  // The longest suffix wins, and a domain of its own is asked for nowhere else.
+  // The longest suffix wins, and its domain is queried nowhere else.
   const routes = [...domains].toSorted(
     ([left], [right]) => zoneOf(right).labelCount - zoneOf(left).labelCount,
   );

@@ -26,7 +26,7 @@ for (const [lines, name, type, expected] of [
   ["filterwin2k", "_ldap.example.", "ANY", Rcode.NOERROR],
   ["filterwin2k", "example.", "ANY", "asked"],
 ] as const) {
-  test(`${lines.replace("\n", ", ")}: ${name} ${type} is ${expected === "asked" ? "asked for" : "not asked for"}`, async () => {
+  test(`${lines.replace("\n", ", ")}: ${name} ${type} is ${expected === "asked" ? "forwarded" : "not forwarded"}`, async () => {
     const running = PluginTest.of(QUERY_FILTER, `dnsmasq_filter {\n${lines}\n}`);
     const { rcode, answer } = await running.ask({ name, type, next: elsewhere });
     if (expected === "asked") assert.deepEqual(answer, ["answer. 5 IN A 198.51.100.1"]);
@@ -57,7 +57,7 @@ for (const [lines, address, isKept] of [
   ["", "2001:db8::1", false],
   ["", "2606:4700::1", true],
 ] as const) {
-  test(`stop_dns_rebind${lines && `, ${lines}`}: ${address} is ${isKept ? "answered" : "kept back"}`, async () => {
+  test(`stop_dns_rebind${lines && `, ${lines}`}: ${address} is ${isKept ? "answered" : "removed"}`, async () => {
     const running = PluginTest.of(QUERY_FILTER, `dnsmasq_filter {\nstop_dns_rebind\n${lines}\n}`);
     const type = address.includes(":") ? "AAAA" : "A";
     const next = answering({ answer: records(`www.example. 5 IN ${type} ${address}`) });

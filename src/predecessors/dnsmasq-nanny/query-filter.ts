@@ -1,4 +1,7 @@
-/** What dnsmasq keeps from servers, and from their answers: plain names, reverse names of private networks, addresses of them (dnsmasq(8)). */
+/**
+ * Queries and answers that dnsmasq filters: plain names, reverse names of private networks, and private addresses in answers
+ * (dnsmasq(8)).
+ */
 
 import type { ResourceRecord } from "../../dns/index.ts";
 import { Name } from "../../dns/name.ts";
@@ -21,15 +24,15 @@ const domains = optionList({ domains: rest(domainName(), 1) });
 
 const config = directive({
   options: {
-    /** Plain names are nobody's business. */
+    /** Plain names are not forwarded. */
     domain_needed: flag(),
-    /** Nor are the reverse names of private addresses. */
+    /** Reverse names of private addresses are not forwarded. */
     bogus_priv: flag(),
     /** SOA and SRV queries, and queries for ANY of a name with an underscore. */
     filterwin2k: flag(),
     /** Answers with private addresses. */
     stop_dns_rebind: flag(),
-    /** Below these they are wanted. */
+    /** Private addresses are allowed below these. */
     rebind_domain_ok: domains,
     rebind_localhost_ok: flag(),
     /** Domains with servers of their own. */
@@ -41,7 +44,7 @@ type FilterConfig = typeof config extends ConfigSchema<infer T> ? T : never;
 
 export const QUERY_FILTER: PluginDefinition<unknown> = definePlugin({
   name: FILTER,
-  summary: "Keeps from servers what dnsmasq keeps from them.",
+  summary: "Does not forward the queries that dnsmasq does not forward.",
   config,
   create(values, { log }) {
     const filter = new QueryFilter(values);
@@ -58,7 +61,7 @@ export const QUERY_FILTER: PluginDefinition<unknown> = definePlugin({
   },
 });
 
-/** Reverse zones of addresses that lead nowhere outside (RFC 6303). */
+/** Reverse zones of addresses without a global meaning (RFC 6303). */
 const PRIVATE_REVERSE = new ZoneList(
   [
     ...["0", "10", "127", "254.169", "168.192", "2.0.192", "100.51.198", "113.0.203", "255.255.255.255"],
@@ -90,13 +93,13 @@ class QueryFilter {
     this.#routed = new ZoneList(values.routed.flatMap((line) => line.domains));
   }
 
-  /** The answer where nobody is to be asked. */
+  /** The answer to a query that must not be forwarded. */
   before(query: Query): Outcome | undefined {
     const { name, type } = query;
     const { domain_needed, bogus_priv, filterwin2k } = this.#config;
     if (domain_needed && name.labelCount === 1 && isForAddresses(type))
       return query.reply({ rcode: Rcode.NXDOMAIN });
-    // Who has a server of its own for reverse names, such as that of the cluster, wants it asked.
+    // A server configured for reverse names, such as the cluster's, must get the query.
     if (bogus_priv && PRIVATE_REVERSE.contains(name) && !this.#routed.contains(name))
       return query.reply({ authoritative: true, rcode: Rcode.NXDOMAIN });
     const isAny = type === RecordType.ANY && name.toString().includes("_");
@@ -105,7 +108,7 @@ class QueryFilter {
     return undefined;
   }
 
-  /** The answer as the client gets it: without records where one of them leads into the private network. */
+  /** The answer for the client: without records if one of them has a private address. */
   behind(query: Query, outcome: Outcome, warn: (line: string) => void): Outcome {
     const { stop_dns_rebind, rebind_localhost_ok: localhost } = this.#config;
     if (!stop_dns_rebind || outcome.kind !== "reply" || this.#allowed.contains(query.name)) return outcome;
@@ -136,7 +139,7 @@ function leadsInside({ type, data }: ResourceRecord, localhostIsFine: boolean): 
       ) || isInRange(address);
 }
 
-/** Networks by their first octets: private ones, those of one link, and those of documents, as dnsmasq has them. */
+/** Networks by their leading octets: private, link-local and documentation networks, as dnsmasq lists them. */
 const INSIDE_4: readonly (readonly number[])[] = [
   [10],
   [192, 168],
@@ -148,7 +151,7 @@ const INSIDE_4: readonly (readonly number[])[] = [
 ];
 const INSIDE_6: readonly (readonly number[])[] = [[0x20, 0x01, 0x0d, 0xb8]];
 
-/** Networks that do not end with an octet. */
+/** Networks whose prefix does not end at an octet. */
 function isInRange({ length, 0: first = 0, 1: second = 0 }: Uint8Array): boolean {
   if (length === 4) return first === 172 && second >= 16 && second < 32;
   return first === 0xfd || (first === 0xfe && second >= 0x80);

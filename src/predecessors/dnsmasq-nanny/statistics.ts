@@ -1,4 +1,4 @@
-/** dnsmasq's statistics, for who asks for TXT records of class CHAOS (docs/spec/kube-dns.md#dnsmasq). */
+/** dnsmasq's statistics, as TXT records of class CHAOS (docs/spec/kube-dns.md#dnsmasq). */
 import { Rcode, RecordClass } from "../../dns/numbers.ts";
 import { TXT } from "../../dns/record-table.ts";
 import { RecordType } from "../../dns/type-names.ts";
@@ -15,17 +15,17 @@ import { authorityHolds } from "../../plugin/query/response-type.ts";
 export const STATISTICS = "dnsmasq_statistics";
 export const FORWARDED = "dnsmasq_forwarded";
 
-/** Answers that do not help who asked. */
+/** Answers that are of no use to the client. */
 const ERRORS: ReadonlySet<string> = new Set(["SERVFAIL", "REFUSED", "NOTIMP", "FORMERR"]);
 
 type LabelFilter = (label: (name: string) => string) => boolean;
 
-/** What the numbers are about. */
+/** The subject of the statistics. */
 export interface Described {
-  /** As on the command line; 0 where nothing is kept. */
+  /** As on the command line; 0 for no cache. */
   readonly cacheSize: number;
   readonly keepsDenials: boolean;
-  /** `ADDRESS:PORT`, as metrics name upstreams. */
+  /** `ADDRESS:PORT`, as upstreams appear in metrics. */
   readonly servers: readonly string[];
 }
 
@@ -40,10 +40,10 @@ export class Statistics {
     this.#metrics = metrics;
   }
 
-  /** Stands in front of everything: counts queries, and answers those of class CHAOS. */
+  /** Runs before everything else: counts queries, and answers those of class CHAOS. */
   readonly front: PluginDefinition<unknown> = definePlugin({
     name: STATISTICS,
-    summary: "Tells dnsmasq's statistics.",
+    summary: "Answers queries for dnsmasq's statistics.",
     config: bareDirective(),
     allClasses: true,
     create: () => ({
@@ -54,10 +54,10 @@ export class Statistics {
     }),
   });
 
-  /** Stands directly in front of `forward`: what comes here is asked for elsewhere. */
+  /** Runs directly before `forward`: queries that arrive here are forwarded. */
   readonly forwarded: PluginDefinition<unknown> = definePlugin({
     name: FORWARDED,
-    summary: "Counts what is asked for elsewhere.",
+    summary: "Counts forwarded queries.",
     config: bareDirective(),
     create: () => {
       const count = (outcome: Outcome): Outcome => {
@@ -110,7 +110,7 @@ export class Statistics {
       case "misses.bind.":
         return [[String(this.#forwarded)]];
       case "hits.bind.":
-        // This query is answered here as well, and counts for the next one who asks.
+        // This query is also answered locally. It counts from the next query on.
         return [[String(this.#hits() - 1)]];
       case "auth.bind.":
         return [["0"]];
@@ -140,7 +140,7 @@ export class Statistics {
     ];
   }
 
-  /** A query that is asked for elsewhere once more after a failure is forwarded twice. */
+  /** A query that is forwarded again after a failure counts as forwarded twice. */
   #hits(): number {
     return Math.max(0, this.#asked - this.#forwarded);
   }
@@ -149,7 +149,7 @@ export class Statistics {
     return this.#sum("coredns_cache_evictions_total", () => true);
   }
 
-  /** Queries that one server was sent, and those that it did not answer, or with an error. */
+  /** Queries sent to one server, and those without an answer or with an error. */
   #exchanges(server: string): { readonly sent: number; readonly failed: number } {
     const isTo: LabelFilter = (label) => label("to") === server;
     const sent =
@@ -162,7 +162,7 @@ export class Statistics {
     return { sent, failed: Math.max(0, sent - answered) };
   }
 
-  /** Of a histogram how often something was observed. */
+  /** The number of observations of a histogram. */
   #sum(name: string, counts: LabelFilter): number {
     let sum = 0;
     for (const family of this.#metrics.snapshot()) {

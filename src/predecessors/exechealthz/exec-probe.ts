@@ -1,4 +1,4 @@
-/** A command that is run again and again, and what came of it the last time (docs/spec/kube-dns.md#exechealthz). */
+/** Runs a command periodically and keeps its last result (docs/spec/kube-dns.md#exechealthz). */
 import { spawn } from "node:child_process";
 import type { Clock, Timer } from "../../lib/time/clock.ts";
 import type { Page } from "../http-pages.ts";
@@ -6,18 +6,18 @@ import type { Page } from "../http-pages.ts";
 export interface ExecProbeOptions {
   readonly command: string;
   readonly path: string;
-  /** Milliseconds between two beginnings; a slow command is run back to back. */
+  /** Milliseconds between two starts; a slow command runs back to back. */
   readonly period: number;
   /** Milliseconds after which a result is too old to count. */
   readonly latency: number;
-  /** Whether the page of a success shows what the command printed. */
+  /** Whether the success page shows the output of the command. */
   readonly showsOutput: boolean;
   readonly clock: Clock;
-  /** Told of each run. */
+  /** Called after each run. */
   readonly finished: (path: string, error: string) => void;
 }
 
-/** What of a command's output is kept. */
+/** Bytes of output that are kept. */
 const MAX_OUTPUT = 64 * 1024;
 
 export class ExecProbe {
@@ -32,7 +32,7 @@ export class ExecProbe {
 
   constructor(options: ExecProbeOptions) {
     this.#options = options;
-    // Until the first run is over all is well, as if there had been a success at the start.
+    // Until the first run ends, counts as a success at the start.
     this.#at = options.clock.now();
   }
 

@@ -1,10 +1,10 @@
-/** exechealthz: commands as pages that say whether they succeed (docs/spec/kube-dns.md#exechealthz). */
+/** exechealthz: pages that show whether commands succeed (docs/spec/kube-dns.md#exechealthz). */
 import type { Clock } from "../../lib/time/clock.ts";
 import { HttpPages, type Page } from "../http-pages.ts";
 import { ExecProbe } from "./exec-probe.ts";
 
 export interface ExechealthzOptions {
-  /** Command and path in pairs. */
+  /** Pairs of command and path. */
   readonly probes: readonly { readonly command: string; readonly path: string }[];
   readonly port: number;
   /** Milliseconds. */
@@ -13,7 +13,7 @@ export interface ExechealthzOptions {
   readonly showsOutput: boolean;
   readonly clock: Clock;
   readonly finished: (path: string, error: string) => void;
-  /** Somebody asked for `/quit`. */
+  /** Called for a request to `/quit`. */
   readonly quit: () => void;
 }
 

@@ -1,4 +1,4 @@
-/** The plugin process of Istio's CoreDNS: DNS over gRPC about ServiceEntries (docs/spec/kube-dns.md#istio). */
+/** The plugin process of Istio's CoreDNS: answers for ServiceEntries over gRPC (docs/spec/kube-dns.md#istio). */
 
 import type { ProcessLog } from "../../lib/logging/log.ts";
 import { MetricsRegistry } from "../../lib/metrics/metrics.ts";
@@ -8,15 +8,15 @@ import { CorefileServer } from "../corefile-server.ts";
 import { quoted } from "../kube-dns/kube-dns-corefile.ts";
 
 export interface IstioCoreDnsOptions {
-  /** Path of a kubeconfig; empty for the cluster around this pod. */
+  /** Path of a kubeconfig; empty for the cluster of this pod. */
   readonly kubeconfig: string;
-  /** Of the kubeconfig; empty for the current one. */
+  /** Context of the kubeconfig; empty for the current one. */
   readonly context: string;
-  /** Files and folders in place of the API. */
+  /** Files and folders that replace the API. */
   readonly manifests: readonly string[];
-  /** What hosts without addresses get. */
+  /** Addresses for hosts without addresses. */
   readonly defaultAddresses: readonly string[];
-  /** Hosts without addresses get some of Istio's range. */
+  /** Whether hosts without addresses get addresses of Istio's range. */
   readonly automaticAddresses: boolean;
   /** Empty for all addresses. */
   readonly bind: string;
@@ -45,7 +45,7 @@ export class IstioCoreDns {
     });
   }
 
-  /** @throws what is wrong, in words */
+  /** @throws the error in words */
   start(): Promise<void> {
     return this.#server.serve(this.#corefile);
   }

@@ -17,14 +17,14 @@ interface CacheEntry {
   readonly ttl: number;
 }
 
-/** Services looked at in one turn of the event loop. */
+/** Services handled in one turn of the event loop. */
 const SERVICES_PER_TURN = 200;
 
 export async function cachePage(view: ClusterView, domain: Name): Promise<string> {
   const root = emptyNode();
   const top = [...domain.toString().split(".").slice(0, -1)].reverse();
   let count = 0;
-  // Services come and go between two turns.
+  // A copy, because services are added and removed between two turns.
   for (const key of Array.from(view.store.services.entries(), (entry) => entry.key)) {
     const entry = view.store.services.entry(key);
     if (entry === undefined || !view.selects(entry.namespaceName)) continue;

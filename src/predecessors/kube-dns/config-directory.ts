@@ -1,4 +1,4 @@
-/** A folder with kube-dns's configuration, a file a key: a mounted ConfigMap (docs/spec/kube-dns.md#configuration). */
+/** A folder with kube-dns's configuration, one file per key: a mounted ConfigMap (docs/spec/kube-dns.md#configuration). */
 
 import { isUtf8 } from "node:buffer";
 import { createHash } from "node:crypto";
@@ -11,7 +11,7 @@ import type { ConfigData, ConfigSource, ConfigUpdates } from "./config-updates.t
 
 export interface ConfigDirectoryOptions {
   readonly path: string;
-  /** Milliseconds between two looks. */
+  /** Milliseconds between two checks. */
   readonly period: number;
   readonly clock: Clock;
   readonly updates: Pick<ConfigUpdates, "offer" | "readable" | "unreadable">;
@@ -55,14 +55,14 @@ export class ConfigDirectory implements ConfigSource {
 }
 
 export interface DirectoryState {
-  /** SHA-256 over names and contents, empty where there is no file. */
+  /** SHA-256 over names and contents, empty if there is no file. */
   readonly version: string;
   readonly data: ConfigData;
 }
 
 /**
- * The files of a folder as texts. What begins with a dot is skipped, and so are folders in it.
- * @throws where it is no folder, or a file cannot be read as UTF-8
+ * Reads the files of a folder as texts. Skips folders, and names that begin with a dot.
+ * @throws if it is not a folder, or a file is not UTF-8 or cannot be read
  */
 export async function readConfigDirectory(path: string): Promise<DirectoryState> {
   if (!(await stat(path)).isDirectory()) throw new Error(`${path} is not a directory`);
@@ -73,7 +73,7 @@ export async function readConfigDirectory(path: string): Promise<DirectoryState>
     if (name.startsWith(".")) continue;
     const file = join(path, name);
     const found = await lstat(file);
-    // A link leads to the file of a mounted ConfigMap; where it leads is looked at.
+    // The files of a mounted ConfigMap are links, so the target is checked.
     if (found.isSymbolicLink() ? (await stat(file)).isDirectory() : found.isDirectory()) continue;
     const content = await readBoundedFile(file);
     if (!isUtf8(content)) throw new Error(`${file} is not UTF-8`);

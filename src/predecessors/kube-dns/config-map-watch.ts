@@ -1,4 +1,4 @@
-/** One ConfigMap of the cluster, followed through the API (docs/spec/kube-dns.md#configuration). */
+/** Watches one ConfigMap of the cluster through the API (docs/spec/kube-dns.md#configuration). */
 
 import { ApiSilenceError } from "../../kubernetes/api/access/api-error.ts";
 import type { ApiClient } from "../../kubernetes/api/client/api-client.ts";
@@ -21,7 +21,7 @@ export interface ConfigMapWatchOptions {
 }
 
 const MAX_LIST = 4 * 1024 * 1024;
-/** A watch sends a bookmark every minute; one that is silent for longer is not heard of any more. */
+/** A watch gets a bookmark every minute; a watch that is silent for longer is dead. */
 const SILENCE_MS = 150_000;
 const WATCH_SECONDS = 300;
 const JSON_TYPE = "application/json";
@@ -52,7 +52,7 @@ export class ConfigMapWatch implements ConfigSource {
     await this.#running;
   }
 
-  /** Reads it, watches it from there, and begins anew when that ends. */
+  /** Reads the ConfigMap, watches it from that revision, and starts again when the watch ends. */
   async #follow(first: string | undefined): Promise<void> {
     let revision = first;
     while (!this.#stop.signal.aborted) {
@@ -112,7 +112,7 @@ export class ConfigMapWatch implements ConfigSource {
     const object = member(event, "object");
     const type = textMember(event, "type");
     if (type === "ERROR") throw new Error(textMember(object, "message") || "the watch ended in an error");
-    // The server selects by name, and a proxy in between may not.
+    // The server filters by name, but a proxy in between may not.
     if (!this.#isIt(object)) return;
     if (type === "DELETED") await this.#found(undefined);
     else if (type === "ADDED" || type === "MODIFIED") await this.#found(object);

@@ -1,4 +1,4 @@
-/** kube-dns's ConfigMap, or its folder: the three keys that it reads (docs/spec/kube-dns.md#configuration). */
+/** kube-dns's ConfigMap, or its folder: the three keys that kube-dns reads (docs/spec/kube-dns.md#configuration). */
 
 import { parseIpAddress } from "../../lib/net/ip-address.ts";
 import { messageOf } from "../../lib/text/message-of.ts";
@@ -6,7 +6,7 @@ import { messageOf } from "../../lib/text/message-of.ts";
 export interface KubeDnsConfig {
   /** Name of a federation -> its domain. */
   readonly federations: ReadonlyMap<string, string>;
-  /** Domain -> servers, each `ip`, `ip:port`, `[ip6]:port` or the name of a host. */
+  /** Domain -> servers, each `ip`, `ip:port`, `[ip6]:port` or a host name. */
   readonly stubDomains: ReadonlyMap<string, readonly string[]>;
   /** Each `ip` or `ip:port`. */
   readonly upstreamNameservers: readonly string[];
@@ -18,7 +18,7 @@ export const EMPTY_KUBE_DNS_CONFIG: KubeDnsConfig = {
   upstreamNameservers: [],
 };
 
-/** A value that kube-dns would not take either; the message is one line. */
+/** A value that kube-dns refuses, too. The message is one line. */
 export class KubeDnsConfigError extends Error {
   override readonly name = "KubeDnsConfigError";
   readonly key: string;
@@ -29,7 +29,7 @@ export class KubeDnsConfigError extends Error {
   }
 }
 
-/** The keys that mean something; all others are passed over. */
+/** The known keys; all others are ignored. */
 export const KUBE_DNS_KEYS = ["federations", "stubDomains", "upstreamNameservers"] as const;
 
 const LABEL = /^[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?$/;
@@ -48,7 +48,7 @@ export function readKubeDnsConfig(data: Readonly<Record<string, string>>): KubeD
   };
 }
 
-/** `name=domain,...`, or as kubeadm once took it, a JSON object. */
+/** `name=domain,...`, or a JSON object, as kubeadm once accepted. */
 function readFederations(text: string): Map<string, string> {
   const key = "federations";
   const trimmed = text.trim();
@@ -112,7 +112,7 @@ function isSubdomain(text: string): boolean {
   return text.length <= 253 && text.split(".").every((label) => LABEL.test(label));
 }
 
-/** An IP address, perhaps with a port; IPv6 in brackets then. */
+/** An IP address with an optional port; IPv6 needs brackets then. */
 function isAddress(text: string, lowestPort: number): boolean {
   if (parseIpAddress(text) !== undefined) return true;
   const [, bracketed, plain, port] = /^(?:\[([^\]]+)\]|([^:]+))(?::(\d{1,5}))?$/.exec(text) ?? [];

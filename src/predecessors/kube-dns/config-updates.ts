@@ -1,4 +1,4 @@
-/** What becomes of each state of kube-dns's configuration, wherever it comes from (docs/spec/kube-dns.md#configuration). */
+/** Applies each state of kube-dns's configuration, from any source (docs/spec/kube-dns.md#configuration). */
 import type { Logger } from "../../lib/logging/log.ts";
 import {
   EMPTY_KUBE_DNS_CONFIG,
@@ -7,17 +7,17 @@ import {
   readKubeDnsConfig,
 } from "./config-map.ts";
 
-/** Text by key; `undefined` for a configuration that is not there. */
+/** Text by key; `undefined` if there is no configuration. */
 export type ConfigData = Readonly<Record<string, string>> | undefined;
 
-/** A place that configurations come from. */
+/** A source of configurations. */
 export interface ConfigSource {
-  /** Resolves when the first state is known and handed on, or cannot be known. */
+  /** Resolves when the first state has been handed on, or is known to be unavailable. */
   start(): Promise<void>;
   stop(): Promise<void>;
 }
 
-/** Takes a configuration; throws with a reason in one line where it cannot be put into force. */
+/** Takes a configuration; throws a one-line reason if it cannot be applied. */
 export type ConfigTaker = (config: KubeDnsConfig) => void | Promise<void>;
 
 export class ConfigUpdates {
@@ -33,15 +33,15 @@ export class ConfigUpdates {
   }
 
   /**
-   * Puts a state into force, one after the other. One that is faulty leaves the former one in force and is told of once.
-   * @param version two states with the same version are the same
+   * Applies a state, one after the other. An invalid state leaves the previous one in force and is reported once.
+   * @param version equal for equal states
    */
   offer(version: string, data: ConfigData): Promise<void> {
     this.#turn = this.#turn.then(() => this.#apply(version, data));
     return this.#turn;
   }
 
-  /** The source cannot be read: what is in force stays. Said once until the reason changes. */
+  /** The source cannot be read; the configuration in force stays. Logged once until the reason changes. */
   unreadable(reason: string): void {
     if (reason === this.#problem) return;
     this.#problem = reason;

@@ -16,10 +16,10 @@ import type { Query } from "../../plugin/query/query.ts";
 export interface FederationOptions {
   readonly domain: Name;
   readonly clock: Clock;
-  /** Name of a federation -> its domain, as it is now. */
+  /** Name of a federation -> its domain, as currently configured. */
   readonly federations: () => ReadonlyMap<string, string>;
   readonly store: () => ClusterStore | undefined;
-  /** `undefined` where no node says. */
+  /** `undefined` if no node has the labels. */
   readonly findPlace: () => Promise<NodePlace | undefined>;
 }
 
@@ -36,7 +36,7 @@ export class Federation {
     this.#zone = new ClusterZone(options.domain);
   }
 
-  /** @returns `undefined` for a query that is about no federation */
+  /** @returns `undefined` for a query outside of the federations */
   handle(query: Query, next: Next): Outcome | Promise<Outcome> | undefined {
     const federations = this.#options.federations();
     if (federations.size === 0) return undefined;
@@ -64,7 +64,7 @@ export class Federation {
     }
   }
 
-  /** An alias of the name in this cluster, and its records. */
+  /** An alias to the name in this cluster, and its records. */
   async #joined(query: Query, local: Name, pending: Outcome | Promise<Outcome>): Promise<Outcome> {
     const outcome = await pending;
     if (outcome.kind !== "reply") return outcome;

@@ -1,4 +1,4 @@
-/** What kube-dns does with a query that is no business of the zones behind it: it stands in front of every chain. */
+/** Handles the queries that kube-dns answers outside of its zones. Runs before every chain. */
 import type { Name } from "../../dns/name.ts";
 import { Rcode, RecordClass } from "../../dns/numbers.ts";
 import { CLUSTER } from "../../kubernetes/answers/cluster-service.ts";
@@ -17,24 +17,24 @@ export interface FrontOptions {
   readonly domain: Name;
   readonly clock: Clock;
   readonly federation: Federation;
-  /** Absent where nobody asks for metrics. */
+  /** Absent if metrics are off. */
   readonly metrics: SkydnsMetrics | undefined;
-  /** Whether everything in the cluster was listed once. */
+  /** Whether everything in the cluster has been listed once. */
   readonly isSynced: () => boolean;
-  /** Tells of the cluster of each configuration that is made. */
+  /** Called with the cluster of each new configuration. */
   readonly found: (view: ClusterView) => void;
 }
 
 /** Name of the directive in the Corefiles of this command. */
 export const FRONT = "kubedns";
 
-/** With fewer labels a name outside of the cluster is not asked for elsewhere. */
+/** Names outside of the cluster with fewer labels are not forwarded. */
 const MIN_LABELS = 2;
 
 export function frontPlugin(options: FrontOptions): PluginDefinition<unknown> {
   return definePlugin({
     name: FRONT,
-    summary: "Refuses queries before the cluster is known, and answers for federations.",
+    summary: "Refuses queries until the cluster is listed, and answers for federations.",
     config: bareDirective(),
     create: (_config, site) => ({
       start() {

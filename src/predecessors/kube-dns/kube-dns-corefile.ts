@@ -1,4 +1,4 @@
-/** What kube-dns serves, as a Corefile. */
+/** The Corefile of kube-dns. */
 import type { Name } from "../../dns/name.ts";
 import { FRONT } from "./front-plugin.ts";
 
@@ -6,11 +6,11 @@ export interface KubeDnsServing {
   readonly domain: Name;
   readonly bind: string;
   readonly port: number;
-  /** Lines of the directive `kubernetes` that say where the cluster is. */
+  /** Lines of the directive `kubernetes` that select the cluster. */
   readonly cluster: readonly string[];
-  /** As `forward` takes them; none where nobody is to be asked. */
+  /** In the form of `forward`; empty for no upstream. */
   readonly upstreams: readonly string[];
-  /** Domain -> servers, as `forward` takes them. */
+  /** Domain -> servers, in the form of `forward`. */
   readonly stubDomains: ReadonlyMap<string, readonly string[]>;
   readonly profiling: boolean;
 }
@@ -35,7 +35,7 @@ export function kubeDnsCorefile(serving: KubeDnsServing): string {
     ],
   ];
   for (const [zone, servers] of stubDomains) {
-    // With no server left its names fail, and do not go to whoever is asked for everything else.
+    // Without a server, names of the stub domain fail: they must not go to the upstreams of other names.
     blocks.push([`${zone}:${port} {`, ...common, ...forwardLines(servers), "}"]);
   }
   return `${blocks.map((lines) => lines.join("\n")).join("\n\n")}\n`;
@@ -46,7 +46,7 @@ function forwardLines(servers: readonly string[]): string[] {
   return [`    forward . ${servers.join(" ")} {`, "        policy sequential", "    }"];
 }
 
-/** A word as it may stand in a Corefile. */
+/** Quotes a word for a Corefile. */
 export function quoted(text: string): string {
   return `"${text.replaceAll(/["\\]/g, String.raw`\$&`)}"`;
 }

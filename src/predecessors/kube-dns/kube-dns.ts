@@ -1,4 +1,4 @@
-/** kube-dns: the names of a cluster, and the way to all other names (docs/spec/kube-dns.md#kube-dns). */
+/** kube-dns: answers for a cluster's names, and forwards all others (docs/spec/kube-dns.md#kube-dns). */
 
 import type { Name } from "../../dns/name.ts";
 import type { ClusterView } from "../../kubernetes/answers/cluster-view.ts";
@@ -26,12 +26,12 @@ export interface KubeDnsOptions {
   readonly bind: string;
   readonly port: number;
   readonly healthPort: number;
-  /** Lines of the directive `kubernetes` that say where the cluster is. */
+  /** Lines of the directive `kubernetes` that select the cluster. */
   readonly cluster: readonly string[];
   readonly profiling: boolean;
-  /** Milliseconds until the cluster has to be listed. */
+  /** Milliseconds until the cluster must be listed. */
   readonly initialSyncTimeout: number;
-  /** Where SkyDNS's metrics are shown; absent where nobody asks for them. */
+  /** Where SkyDNS's metrics are served; absent if metrics are off. */
   readonly metrics:
     | { readonly host: string; readonly port: number; readonly path: string; readonly prefix: string }
     | undefined;
@@ -42,13 +42,13 @@ export interface KubeDnsOptions {
   readonly findPlace: () => Promise<NodePlace | undefined>;
   /** Path of the system's resolv.conf. */
   readonly resolvConf: string;
-  /** It cannot go on. */
+  /** Called on a fatal error. */
   readonly failed: (reason: string) => void;
 }
 
-/** How often the log says what is waited for. */
+/** Interval of the log lines about a pending start. */
 const REMINDER_MS = 500;
-/** How long the start waits for the first configuration. */
+/** Milliseconds that the start waits for the first configuration. */
 const FIRST_CONFIG_MS = 2_000;
 
 export class KubeDns {
@@ -95,7 +95,7 @@ export class KubeDns {
     });
   }
 
-  /** Answers as soon as it returns; what is in the cluster once that has been listed. */
+  /** The server answers when this returns; for cluster names, when the cluster has been listed. */
   async start(source: ConfigSource): Promise<void> {
     const { clock, metrics } = this.#options;
     this.#source = source;
@@ -116,7 +116,7 @@ export class KubeDns {
     await this.#server.stop();
   }
 
-  /** Puts a configuration into force. @throws where it cannot be; what is in force stays */
+  /** Applies a configuration. @throws if it cannot be applied; the configuration in force stays */
   async take(config: KubeDnsConfig): Promise<void> {
     const stubDomains = new Map<string, readonly string[]>();
     for (const [domain, servers] of config.stubDomains)
@@ -146,7 +146,7 @@ export class KubeDns {
     }
   }
 
-  /** Says what is waited for, and opens the pages when it is there: a refused connection is what "not ready" looks like. */
+  /** Logs what the start waits for, and opens the pages when it is done: clients take a refused connection for "not ready". */
   #awaitCluster(): void {
     const { clock, log, initialSyncTimeout, failed } = this.#options;
     const start = clock.now();

@@ -1,11 +1,11 @@
-/** What SkyDNS counted inside of kube-dns (docs/spec/kube-dns.md#metrics). */
+/** The metrics of SkyDNS inside of kube-dns (docs/spec/kube-dns.md#metrics). */
 import { Flag, Rcode } from "../../dns/numbers.ts";
 import type { CounterFamily, HistogramFamily } from "../../lib/metrics/metric-families.ts";
 import type { MetricsRegistry } from "../../lib/metrics/metrics.ts";
 import type { MessageSeal } from "../../plugin/message/message-seal.ts";
 import type { Outcome } from "../../plugin/query/outcome.ts";
 
-/** Who answers: the cluster's own zone, its reverse zones, upstream name servers, servers of a stub domain. */
+/** The answering component: the cluster's own zone, its reverse zones, upstream name servers, servers of a stub domain. */
 export type System = "auth" | "reverse" | "recursive" | "stub";
 const SYSTEMS = ["auth", "cache", "recursive", "reverse", "stub"] as const;
 
@@ -22,29 +22,29 @@ export class SkydnsMetrics {
   constructor(registry: MetricsRegistry, prefix: string) {
     this.#requests = registry.counter({
       name: `${prefix}_dns_request_count_total`,
-      help: "Queries, by who answers.",
+      help: "Queries, by component.",
       labels: ["system"],
     });
     this.#durations = registry.histogram({
       name: `${prefix}_dns_request_duration_seconds`,
-      help: "Time until the answer, by who answers.",
+      help: "Time until the answer in seconds, by component.",
       labels: ["system"],
       buckets: DURATIONS,
     });
     this.#sizes = registry.histogram({
       name: `${prefix}_dns_response_size_bytes`,
-      help: "Octets of answers, by who answers.",
+      help: "Size of answers in bytes, by component.",
       labels: ["system"],
       buckets: SIZES,
     });
     this.#errors = registry.counter({
       name: `${prefix}_dns_error_count_total`,
-      help: "Answers that are none, by who answers and by what is wrong.",
+      help: "Failed answers, by component and error.",
       labels: ["system", "cause"],
     });
     const misses = registry.counter({
       name: `${prefix}_dns_cachemiss_count_total`,
-      help: "Always 0: kube-dns kept no answers.",
+      help: "Always 0: kube-dns cached no answers.",
       labels: ["cache"],
     });
     for (const system of SYSTEMS) this.#requests.slot(system);
@@ -55,7 +55,7 @@ export class SkydnsMetrics {
     this.#requests.slot(system).increment();
   }
 
-  /** Sees the octets of the answer. */
+  /** Observes the size of the answer. */
   sizeSeal(system: System): MessageSeal {
     return {
       room: 0,

@@ -1,6 +1,6 @@
 /**
- * Brings a part of etcd's tree into the state that is wanted: writes what is missing or differs, and removes what is too much. What is
- * there is known from a mirror, so that somebody else's change is seen, and repaired.
+ * Brings a subtree of etcd into the desired state: writes keys that are missing or differ, and deletes all others. A mirror has the
+ * current state, so that changes by other programs are detected and repaired.
  */
 
 import type { EtcdClient } from "../../etcd/client/etcd-client.ts";
@@ -14,18 +14,18 @@ import type { Keys } from "./wanted-keys.ts";
 export interface KeyWriterOptions {
   readonly client: EtcdClient;
   readonly mirror: KeyMirror;
-  /** What is wanted below a key; nothing where all of it is to go. */
+  /** The desired keys below a key; empty if all of them are to be deleted. */
   readonly wanted: (top: string) => Keys;
   readonly clock: Clock;
   readonly log: Logger;
-  /** Milliseconds for which a write is tried; then {@link givenUp}. */
+  /** Milliseconds for which a write is retried; then {@link givenUp} is called. */
   readonly patience: number;
   readonly givenUp: (error: Error) => void;
 }
 
 /** Mutations in one transaction; etcd takes 128. */
 const BATCH = 100;
-/** Keys below one top that are looked at. */
+/** Limit of the keys compared below one top. */
 const MAX_KEYS = 100_000;
 const RETRY_PAUSE = 50;
 /** Milliseconds in which changes are gathered. */
@@ -42,7 +42,7 @@ export class KeyWriter {
     this.#options = options;
   }
 
-  /** What lies below this key is to be looked at. */
+  /** Schedules a comparison of the keys below this one. */
   touch(top: string): void {
     this.#due.add(top);
     this.#schedule();

@@ -1,4 +1,4 @@
-/** kube2sky: the services, endpoints and pods of a cluster as keys of SkyDNS in etcd (docs/spec/kube-dns.md#kube2sky). */
+/** kube2sky: writes a cluster's services, endpoints and pods as SkyDNS keys to etcd (docs/spec/kube-dns.md#kube2sky). */
 import type { Name } from "../../dns/name.ts";
 import { EtcdClient, rangeBelow } from "../../etcd/client/etcd-client.ts";
 import { KeyMirror } from "../../etcd/mirror/key-mirror.ts";
@@ -17,17 +17,17 @@ import { KeyWriter } from "./key-writer.ts";
 import { type Keys, WantedKeys } from "./wanted-keys.ts";
 
 export interface Kube2skyOptions {
-  /** Filled by somebody else: services, endpoints and pods. */
+  /** Filled by the caller: services, endpoints and pods. */
   readonly store: ClusterStore;
   readonly domain: Name;
   readonly endpoints: readonly string[];
-  /** Milliseconds for which a write is tried. */
+  /** Milliseconds for which a write is retried. */
   readonly mutationTimeout: number;
   readonly healthPort: number;
   readonly clock: Clock;
   readonly log: Logger;
   readonly random: Random;
-  /** etcd takes no writes. */
+  /** Called when etcd takes no writes. */
   readonly givenUp: (error: Error) => void;
 }
 
@@ -84,7 +84,7 @@ export class Kube2sky {
   }
 
   /**
-   * Waits for both sides, writes what is missing, and says then that it is ready.
+   * Waits for both sides and writes missing keys. Then reports ready.
    * @returns the port of the readiness page
    */
   async start(): Promise<number> {
@@ -93,7 +93,7 @@ export class Kube2sky {
     if (this.#isStopped) return 0;
     this.#unsubscribe = this.#options.store.subscribe(({ services, podAddresses }) => {
       for (const key of services) this.#touchService(key);
-      // A pod may have left any namespace: all that may have had a record for its address are looked at.
+      // A pod may have moved from any namespace, so all that may have a record for its address are checked.
       for (const key of podAddresses) this.#touchPods(addressOfKey(key));
     });
     this.#touchEverything();
@@ -126,7 +126,7 @@ export class Kube2sky {
     for (const namespace of namespaces) this.#writer.touch(this.#keys.topOfPod(namespace, label));
   }
 
-  /** Somebody changed a key, perhaps not this program. */
+  /** A key changed, perhaps through another program. */
   #keyChanged(key: string): void {
     const segments = key.slice(this.#keys.top.length + 1).split("/");
     if (this.#unsubscribe !== undefined && segments.length >= 3)
@@ -144,7 +144,7 @@ export class Kube2sky {
         this.#writer.touch(this.#keys.topOfPod(namespace, label));
       }
     }
-    // What is in etcd and not in the cluster.
+    // Keys in etcd that the cluster does not have.
     for (const { key } of this.#mirror.tree.below(this.#keys.top, MAX_POD_KEYS)) this.#keyChanged(key);
   }
 

@@ -16,7 +16,7 @@ for (const [host, label] of [
     assert.equal(labelOf(formatServiceItem({ host, priority: 10, weight: 10, ttl: 30 })), label));
 }
 
-test("a service with ports, a headless one, and one that is another name", () => {
+test("a service with ports, a headless one, and an ExternalName", () => {
   const store = new ClusterStore({ clock: new FakeClock(), kinds: ["services", "endpoints"] });
   const service = (name: string, spec: object) => {
     const reduced = reduceService(

@@ -9,7 +9,7 @@ import { formatIpAddress } from "../../lib/net/ip-address.ts";
 
 const COMMON = { priority: 10, weight: 10, ttl: 30 };
 
-/** Key -> value, both as they are in etcd. */
+/** Key -> value, both as in etcd. */
 export type Keys = Map<string, string>;
 
 export class WantedKeys {
@@ -22,12 +22,12 @@ export class WantedKeys {
     this.#top = keyOfName(prefix, domain);
   }
 
-  /** The key that all lie below. */
+  /** The key above all others. */
   get top(): string {
     return this.#top;
   }
 
-  /** The key that all keys of a service lie below. */
+  /** The key above all keys of a service. */
   topOfService(namespace: string, name: string): string {
     return `${this.#top}/svc/${namespace}/${name}`;
   }
@@ -36,7 +36,7 @@ export class WantedKeys {
     return `${this.#top}/pod/${namespace}/${label}`;
   }
 
-  /** Nothing for a service that is another name, or has no addresses yet. */
+  /** Empty for an ExternalName, and for a service without addresses. */
   ofService(entry: IndexedService): Keys {
     const { service } = entry;
     const keys: Keys = new Map();
@@ -51,7 +51,7 @@ export class WantedKeys {
       addRecord(keys, top, undefined, formatIpAddress(octets)),
     );
     const [label] = labels;
-    // The ports lead to the name, which has all addresses.
+    // The SRV targets are the name, which has all addresses.
     if (label !== undefined) for (const port of service.ports) addPort(keys, top, port, label, host);
     return keys;
   }
@@ -76,7 +76,7 @@ export class WantedKeys {
   }
 }
 
-/** @returns the last part of the key: the label given, or one made of the value */
+/** @returns the last part of the key: the given label, or a hash of the value */
 function addRecord(keys: Keys, top: string, label: string | undefined, host: string): string {
   const value = formatServiceItem({ host, ...COMMON });
   const last = label ?? labelOf(value);

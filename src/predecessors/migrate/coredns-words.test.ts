@@ -1,11 +1,11 @@
-/** Options of CoreDNS's plugins that CoreDNS does not have are known to the way back. */
+/** `downgrade` knows which of our options CoreDNS lacks. */
 import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
 import { test } from "node:test";
 import { builtInPlugins, PluginRegistry } from "../../server/configuration/plugin-registry.ts";
 import { isOwnOption, pluginSince } from "./coredns-words.ts";
 
-/** A line for each plugin: its name, then the options of CoreDNS 1.15.0 that are read here as well. */
+/** One line per plugin: its name, then the options of CoreDNS 1.15.0 that Portolan also accepts. */
 const COREDNS = new URL("fixtures/coredns-options.txt", import.meta.url);
 
 test("every option is CoreDNS's or our own", async () => {

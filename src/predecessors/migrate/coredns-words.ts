@@ -1,7 +1,7 @@
-/** What CoreDNS knows, and since when: for the way back. */
+/** The features of CoreDNS by version, for `downgrade`. */
 import { OLDEST } from "./versions.ts";
 
-/** Plugins of which it is known with which version they came. */
+/** Plugins whose first version is known. */
 const SINCE: ReadonlyMap<string, string> = new Map([
   ["loop", "1.2.1"],
   ["grpc", "1.5.0"],
@@ -11,7 +11,7 @@ const SINCE: ReadonlyMap<string, string> = new Map([
   ["siit", "1.15.0"],
 ]);
 
-/** The directives of CoreDNS 1.15.0. Of those that are not above, only that much is known. */
+/** The directives of CoreDNS 1.15.0. Those that are not listed above have an unknown first version. */
 const TODAYS: ReadonlySet<string> = new Set(
   (
     "acl any auto autopath azure bind bufsize cache cancel chaos clouddns debug dns64 dnssec dnstap erratic errors etcd file forward geoip grpc " +
@@ -42,7 +42,7 @@ const OWN_OPTIONS: ReadonlyMap<string, readonly string[]> = new Map([
   ["nomad", ["token_file", "fallthrough"]],
 ]);
 
-/** Options of which it is known with which version they came: `plugin option`. */
+/** Options whose first version of CoreDNS is known: `plugin option`. */
 const OPTIONS_SINCE: ReadonlyMap<string, string> = new Map([
   ["azure refresh", "1.15.0"],
   ["clouddns refresh", "1.15.0"],
@@ -52,12 +52,12 @@ const OPTIONS_SINCE: ReadonlyMap<string, string> = new Map([
   ["quic max_connections", "1.15.0"],
 ]);
 
-/** The version of CoreDNS that brought an option, if that is known. */
+/** The version of CoreDNS that introduced an option, if it is known. */
 export function optionSince(plugin: string, option: string): string | undefined {
   return OPTIONS_SINCE.get(`${plugin} ${option}`);
 }
 
-/** The version of CoreDNS that brought what the words of a directive and of its block ask for, and that word. */
+/** The version of CoreDNS that introduced a feature named by a word of the directive or of its block, and that word. */
 export function wordSince(
   plugin: string,
   words: readonly string[],
@@ -71,10 +71,10 @@ export function wordSince(
   return isOverQuic ? { word: "quic://", version: "1.15.0" } : undefined;
 }
 
-/** Directives of CoreDNS that may stand several times in a block here alone. */
+/** Directives that CoreDNS accepts only once in a block, and this server several times. */
 export const ONCE_IN_COREDNS: ReadonlySet<string> = new Set(["grpc"]);
 
-/** The version of CoreDNS that brought a plugin; undefined for one that it never had. */
+/** The version of CoreDNS that introduced a plugin; `undefined` if CoreDNS never had it. */
 export function pluginSince(name: string): string | undefined {
   return SINCE.get(name) ?? (TODAYS.has(name) ? OLDEST : undefined);
 }

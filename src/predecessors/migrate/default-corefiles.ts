@@ -1,4 +1,7 @@
-/** The Corefiles that installers of Kubernetes wrote: whoever still has one of them has changed nothing (docs/spec/kube-dns.md#installers). */
+/**
+ * The Corefiles that installers of Kubernetes wrote. A cluster that still has one of them is unmodified
+ * (docs/spec/kube-dns.md#installers).
+ */
 import { memoryHost } from "../../corefile/host.ts";
 import { parseCorefile } from "../../corefile/parser.ts";
 import type { Corefile, Directive } from "../../corefile/tree.ts";
@@ -107,7 +110,7 @@ const DEFAULTS: readonly DefaultCorefile[] = [
 export function isDefaultCorefile(corefile: Corefile, release?: string): boolean {
   const minor = release === undefined ? undefined : /^v?(\d+\.\d+)/.exec(release)?.[1];
   return DEFAULTS.some(({ releases, lines }) => {
-    // The last default is that of all releases since.
+    // The last default applies to all later releases.
     if (minor !== undefined && !(releases.length === 0 ? isLaterThanListed(minor) : releases.includes(minor)))
       return false;
     const text = `.:53 {\n${lines.join("\n")}\n}\n`;
@@ -129,7 +132,7 @@ function isLaterThanListed(minor: string): boolean {
   return number > 20;
 }
 
-/** The order of lines does not count. */
+/** The order of lines does not matter. */
 function sameLines(patterns: readonly Directive[], lines: readonly Directive[]): boolean {
   if (patterns.length !== lines.length) return false;
   const left = [...lines];

@@ -1,4 +1,4 @@
-/** A Corefile of this server as one that CoreDNS understands, today's or an older one. */
+/** Turns a Corefile of this server into one for CoreDNS, of the current or an older version. */
 import { TextEditor } from "../../corefile/history/edit-text.ts";
 import type { CorefileHost } from "../../corefile/host.ts";
 import { parseCorefile } from "../../corefile/parser.ts";
@@ -15,7 +15,7 @@ export interface DowngradeOptions {
   readonly directives: Iterable<string>;
 }
 
-/** Takes out what CoreDNS of that version does not know. Nothing that an upgrade replaced is put back. */
+/** Removes everything that the version of CoreDNS does not have. Does not restore what an upgrade replaced. */
 export function downgrade(text: string, { file, host, to, directives }: DowngradeOptions): Migrated {
   const { corefile } = parseCorefile(text, { file, host, directives });
   const editor = new TextEditor(text, file);
@@ -73,7 +73,7 @@ export function downgrade(text: string, { file, host, to, directives }: Downgrad
   return { text: dropEmptyGlobalBlock(editor.finish()), notices };
 }
 
-/** Behind the name: of its own line, then those of its block. */
+/** The words after the name: of its own line, then those of its block. */
 function wordsOf({ args, block = [] }: Directive): string[] {
   return [...args, ...block.flatMap((line) => [line.name, ...line.args])].map(({ text }) => text);
 }

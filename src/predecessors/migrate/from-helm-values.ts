@@ -1,6 +1,6 @@
-/** The values of CoreDNS's Helm chart as the Corefile that the chart makes of them (docs/spec/kube-dns.md#installers). */
+/** Turns the values of CoreDNS's Helm chart into the Corefile that the chart makes of them (docs/spec/kube-dns.md#installers). */
 
-/** Values that the chart could not use; the message is one line. */
+/** Values that the chart could not use. The message is one line. */
 export class HelmValuesError extends Error {
   override readonly name = "HelmValuesError";
 }

@@ -1,18 +1,18 @@
-/** kube-dns's ConfigMap as a Corefile (docs/spec/kube-dns.md#installers), and what its users will notice. */
+/** Turns kube-dns's ConfigMap into a Corefile (docs/spec/kube-dns.md#installers), with notes on visible differences. */
 import { type CorefileLine, line, textOf } from "../../corefile/history/line.ts";
 import type { KubeDnsConfig } from "../kube-dns/config-map.ts";
 import type { Migrated, Notice } from "./notice.ts";
 import { TODAY } from "./versions.ts";
 
 export interface KubeDnsMigrationOptions {
-  /** Without final dot. */
+  /** Without the final dot. */
   readonly domain: string;
-  /** Keep `*` in names working. */
+  /** Whether `*` in names keeps working. */
   readonly wildcards?: boolean;
 }
 
 /**
- * A Corefile that answers as kube-dns did with that configuration, as far as it can. Names of stub servers are taken over:
+ * Returns a Corefile that answers as kube-dns did with this configuration, as far as possible. Stub servers given by name are kept:
  * `forward` looks them up at the start.
  */
 export function fromKubeDns(
@@ -59,7 +59,7 @@ export function fromKubeDns(
   };
 }
 
-/** Its names go to whoever is asked for everything else, as with kube-dns. */
+/** Its names go to the upstreams of all other names, as with kube-dns. */
 function serverless(stub: string): Notice {
   const notes = [`the stub domain ${stub} has no server and is left out`];
   return { severity: "changed", plugin: "forward", version: TODAY, notes };
@@ -79,7 +79,7 @@ function block(key: string, lines: readonly CorefileLine[]): string {
   return `${textOf({ words: [key], block: lines })}\n`;
 }
 
-/** What answers otherwise than kube-dns did. */
+/** The differences to kube-dns's answers. */
 function changes(wildcards: boolean): Notice[] {
   return BEHAVIOUR.slice(wildcards ? 1 : 0).map(
     (note): Notice => ({ severity: "changed", plugin: "kubernetes", version: TODAY, notes: [note] }),
@@ -90,11 +90,11 @@ const BEHAVIOUR = [
   "wildcard labels (*) no longer work, unless 'kubernetes' has 'wildcards'",
   "endpoints without a hostname are named by their address with dashes, not by a hash",
   "dns-version.<domain> exists",
-  "the names of namespaces, and svc, exist without records; kube-dns said NXDOMAIN",
-  "CNAME queries for a ClusterIP service are answered without records; kube-dns said NXDOMAIN",
-  "SRV records have priority 0 instead of 10, and there is none with port 0",
+  "the names of namespaces, and svc, exist without records; kube-dns answered NXDOMAIN",
+  "CNAME queries for a ClusterIP service are answered without records; kube-dns answered NXDOMAIN",
+  "SRV records have priority 0 instead of 10, and no SRV record has port 0",
   "endpoints without a hostname have PTR records",
   "ANY queries are answered without records; kube-dns refused them",
   "an ExternalName that is an IP address is NXDOMAIN; kube-dns answered with the address",
-  "what does not exist is cached as 'cache' says",
+  "negative answers are cached as 'cache' configures",
 ];

@@ -11,7 +11,7 @@ import { fromKubeDns } from "./from-kube-dns.ts";
 import { sentenceOf } from "./notice.ts";
 import { readVersion, VersionError } from "./versions.ts";
 
-test("the Corefile of the articles of 2018", () => {
+test("the Corefile of articles from 2018", () => {
   const { text, notices } = migrated(
     `# the cluster's DNS
 .:53 {
@@ -121,7 +121,7 @@ test("every option of proxy, with its comments, and the longest zone first", () 
     assert.match(notes, new RegExp(word));
 });
 
-test("a proxy over gRPC, whichever of key and certificate stands first", () => {
+test("a proxy over gRPC, with key and certificate in either order", () => {
   const host = memoryHost({
     files: { "key.pem": "-----BEGIN EC PRIVATE KEY-----", "cert.pem": "-----BEGIN CERTIFICATE-----" },
   });
@@ -139,7 +139,7 @@ test("a proxy over gRPC, whichever of key and certificate stands first", () => {
     assert.deepEqual(lines(order)[2], "        tls cert.pem key.pem ca.pem");
 });
 
-test("the forward beside a grpc leaves its zones alone, and only those that are longer than its own", () => {
+test("the forward beside a grpc excludes its zones, and only those longer than its own", () => {
   const proxies = [
     "Test.Global. 127.0.0.1:8053",
     "global 192.0.2.1",
@@ -158,7 +158,7 @@ test("the forward beside a grpc leaves its zones alone, and only those that are 
     assert.equal(today.includes(`${line} {\n        except Test.Global.\n    }`), excepts, today);
 });
 
-test("https_google is asked over TLS", () => {
+test("https_google is queried over TLS", () => {
   const { text } = migrated(
     ". {\n    proxy . 1.2.3.4 {\n        protocol https_google\n    }\n}\n",
     undefined,
@@ -213,19 +213,19 @@ test("a snippet that is imported twice is rewritten once", () => {
   assert.equal(text, "(up) {\n    forward . 8.8.8.8\n}\na {\n    import up\n}\nb {\n    import up\n}\n");
 });
 
-test("what is only deprecated stays, unless it is asked for", () => {
+test("deprecated words stay, unless asked for", () => {
   const text = ". {\n    kubernetes cluster.local {\n        upstream\n    }\n    proxy . 8.8.8.8\n}\n";
   assert.equal(migrated(text, "1.3.1", "1.4.0").text, text);
   assert.match(migrated(text, "1.3.1", "1.4.0", { deprecations: true }).text, /forward \. 8\.8\.8\.8/);
 });
 
-test("a Corefile of today is left as it is", () => {
+test("a current Corefile stays as it is", () => {
   const text = ". {\n  errors   # odd layout\n\n\n  forward . 8.8.8.8 { \n    policy random }\n}\n";
   assert.equal(migrated(text, undefined).text, text);
   assert.equal(migrated(text, "1.14.2").text, text);
 });
 
-test("the way back leaves out what CoreDNS does not know", () => {
+test("a downgrade removes what CoreDNS does not have", () => {
   const { text, notices } = downgrade(
     "{\n    plugin x ./x.ts\n}\n. {\n    explain\n    kubernetes cluster.local {\n        manifests ./m\n    }\n    forward . 8.8.8.8 {\n        max_concurrent 1000\n    }\n    loop\n}\n",
     { file: "Corefile", host: memoryHost(), to: "1.6.9", directives: DIRECTIVES },
@@ -276,7 +276,7 @@ for (const [key, text] of [
     assert.throws(() => readKubeDnsConfig({ [key]: text }), new RegExp(`^KubeDnsConfigError: ${key}: `)));
 }
 
-test("takes what kube-dns takes", () => {
+test("accepts what kube-dns accepts", () => {
   for (const servers of [
     ["1.2.3.4"],
     ["1.2.3.4:32564"],
@@ -310,7 +310,7 @@ test("values of the Helm chart", () => {
   assert.throws(() => fromHelmValues({ servers: {} }), /HelmValuesError: servers: a list was expected/);
 });
 
-test("knows the defaults of Kubernetes, in any order", () => {
+test("recognizes the defaults of Kubernetes, in any order", () => {
   const corefile = (text: string) => parseCorefile(text, { file: "Corefile", host: memoryHost() }).corefile;
   const old =
     ".:53 {\n health\n errors\n kubernetes cluster.local in-addr.arpa ip6.arpa {\n upstream\n pods insecure\n fallthrough in-addr.arpa ip6.arpa\n }\n prometheus :9153\n proxy . /etc/resolv.conf\n cache 30\n reload\n}\n";
@@ -327,7 +327,7 @@ test("versions", () => {
   assert.throws(() => readVersion("latest"), VersionError);
 });
 
-test("the way back takes out the options and words that came with 1.15.0, and 1.15.0 keeps them", () => {
+test("a downgrade removes the options and words that came with 1.15.0, and 1.15.0 keeps them", () => {
   const corefile = `. {
     metadata
     proxyproto {

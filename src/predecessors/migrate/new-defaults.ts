@@ -1,4 +1,4 @@
-/** What later versions of CoreDNS put into the Corefile of clusters (docs/spec/kube-dns.md#installers). */
+/** The lines that later versions of CoreDNS added to the default Corefile of clusters (docs/spec/kube-dns.md#installers). */
 import { type CorefileLine, line } from "../../corefile/history/line.ts";
 import type { Directive, ServerBlock } from "../../corefile/tree.ts";
 
@@ -6,9 +6,9 @@ export interface NewDefault {
   readonly version: string;
   readonly plugin: string;
   readonly option?: string;
-  /** What it is added to: a server block, or the directive of that name. */
+  /** The parent of the new line: a server block, or the directive of that name. */
   readonly line: CorefileLine;
-  /** Whether a server block is to have it. */
+  /** Whether a server block should get it. */
   readonly wants: (block: ServerBlock) => boolean;
 }
 
@@ -45,7 +45,7 @@ export const NEW_DEFAULTS: readonly NewDefault[] = [
   },
 ];
 
-/** The directives of a block that an option is to be added to. */
+/** The directives of a block that need an added option. */
 export function directivesWithout(block: ServerBlock, plugin: string, option: string): Directive[] {
   return block.directives.filter(
     (directive) =>

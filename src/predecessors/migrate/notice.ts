@@ -1,4 +1,4 @@
-/** What a migration has to say of one word of a Corefile. */
+/** A note of the migration on one word of a Corefile. */
 import type { Span } from "../../corefile/diagnostic.ts";
 
 export type NoticeSeverity = "deprecated" | "ignored" | "removed" | "newdefault" | "unsupported" | "changed";
@@ -7,12 +7,12 @@ export interface Notice {
   readonly severity: NoticeSeverity;
   readonly plugin: string;
   readonly option?: string;
-  /** The version of CoreDNS with which it came. */
+  /** The version of CoreDNS with the change. */
   readonly version: string;
   readonly replacedBy?: string;
-  /** What else there is to know. */
+  /** Further explanations. */
   readonly notes: readonly string[];
-  /** Absent where nothing of the text is meant. */
+  /** Absent if the notice refers to no part of the text. */
   readonly span?: Span;
 }
 
@@ -26,7 +26,7 @@ export function sentenceOf({ severity, plugin, option, version, replacedBy }: No
     case "unsupported":
       return `${what} is not known in ${version}.`;
     case "changed":
-      return `${what} works otherwise.`;
+      return `${what} behaves differently.`;
     default:
       return `${what} is ${severity} in ${version}.${behind}`;
   }

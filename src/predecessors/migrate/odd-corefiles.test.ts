@@ -1,4 +1,4 @@
-/** Corefiles that are put together in unusual ways. */
+/** Corefiles with an unusual structure. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { memoryHost } from "../../corefile/host.ts";
@@ -52,7 +52,7 @@ global:53 {
   ]);
 });
 
-test("what a snippet says is told once, however often it is imported", () => {
+test("a snippet that is imported several times is reported once", () => {
   const { notices } = migrated(
     "(common) {\n    proxy . 192.0.2.1\n}\n.:53 {\n    import common\n}\nglobal:53 {\n    import common\n}\n",
     undefined,
@@ -63,7 +63,7 @@ test("what a snippet says is told once, however often it is imported", () => {
   );
 });
 
-test("a file behind log goes, with its slash, and the rest of the line stays", () => {
+test("a file name after log is removed, with its slash, and the rest of the line stays", () => {
   const { text, notices } = migrated(
     '.:53 {\n    log / stdout "{remote} {name}" {\n        class error\n    }\n}\nexample.org {\n    log example.org stdout\n}\nexample.net {\n    log example.net\n}\n',
     undefined,
@@ -83,7 +83,7 @@ test("a file behind log goes, with its slash, and the rest of the line stays", (
   );
 });
 
-test("federation stays, and the reader learns that CoreDNS refuses it", () => {
+test("federation stays, with a note that CoreDNS refuses it", () => {
   const corefile = ".:53 {\n    federation cluster.local {\n        prod prod.example.org\n    }\n}\n";
   const directives = { directives: ["federation"] };
   const { text, notices } = migrated(corefile, undefined, "1.15.0", directives);
@@ -95,12 +95,12 @@ test("federation stays, and the reader learns that CoreDNS refuses it", () => {
   assert.deepEqual(migrated(corefile, undefined, "1.6.0", directives).notices, []);
 });
 
-test("a change is told with the last version that asked for it", () => {
+test("a change is reported with its last version", () => {
   const corefile =
     ".:53 {\n    kubernetes cluster.local {\n        upstream\n        resyncperiod 5m\n    }\n}\n";
   for (const [from, to, expected] of [
     [undefined, "1.15.0", ["upstream removed 1.7.0", "resyncperiod removed 1.7.0"]],
-    // It is gone in the old version already, and goes in silence nowhere.
+    // Already removed in the old version; still reported.
     ["1.8.0", "1.15.0", ["upstream removed 1.7.0", "resyncperiod removed 1.7.0"]],
     ["1.3.0", "1.5.0", ["upstream ignored 1.5.0", "resyncperiod deprecated 1.5.0"]],
     ["1.3.0", "1.4.0", ["upstream deprecated 1.4.0"]],
@@ -126,7 +126,7 @@ test("several lines of transfer become one directive", () => {
   );
 });
 
-test("several zones go over gRPC, and what they leave alone goes where it went", () => {
+test("several zones go over gRPC, and their exceptions go where they went before", () => {
   const { text } = migrated(
     `.:53 {
     proxy a.example 192.0.2.1:8053 {
@@ -168,7 +168,7 @@ test("several zones go over gRPC, and what they leave alone goes where it went",
   assert.match(back.notices.map(({ notes }) => notes.join()).join(), /takes one of them/);
 });
 
-test("plugins that nobody knows are named and stay", () => {
+test("unknown plugins are named and stay", () => {
   const { text, notices } = migrated(".:53 {\n    redis\n}\n", undefined);
   assert.match(text, /^ {4}redis$/m);
   assert.deepEqual(

@@ -1,4 +1,4 @@
-/** A Corefile of an older CoreDNS as one of a newer version, comments and layout kept. */
+/** Turns a Corefile of an older CoreDNS into one of a newer version, and keeps comments and layout. */
 import { TextEditor } from "../../corefile/history/edit-text.ts";
 import { textOf } from "../../corefile/history/line.ts";
 import { oldLog } from "../../corefile/history/old-log.ts";
@@ -11,15 +11,15 @@ import type { Migrated, Notice } from "./notice.ts";
 import { isBetween, isUpTo } from "./versions.ts";
 
 export interface UpgradeOptions {
-  /** Name of the text, for messages, and its folder for imports. */
+  /** Name of the text, for messages; its folder is the base of imports. */
   readonly file: string;
   readonly host: CorefileHost;
-  /** Without it only what is gone is replaced, and nothing is added. */
+  /** Without it, only removed words are replaced, and nothing is added. */
   readonly from: string | undefined;
   readonly to: string;
-  /** Rewrites what is only deprecated as well. */
+  /** Also rewrites deprecated words. */
   readonly deprecations: boolean;
-  /** Directives that exist; a Corefile may have more than those. */
+  /** Known directives; a Corefile may have others. */
   readonly directives: Iterable<string>;
 }
 
@@ -41,7 +41,7 @@ export function upgrade(text: string, options: UpgradeOptions): Migrated {
   return addDefaults(rewritten, from, options, once);
 }
 
-/** What is imported several times is said once. */
+/** Text that is imported several times is reported once. */
 function withoutRepetitions(notices: readonly Notice[]): Notice[] {
   const byPlace = new Map<string, Notice>();
   for (const notice of notices) {
@@ -52,7 +52,7 @@ function withoutRepetitions(notices: readonly Notice[]): Notice[] {
   return [...byPlace.values()];
 }
 
-/** What nobody here knows is copied as it is. */
+/** Unknown plugins are copied unchanged. */
 function unknownPlugins({ blocks }: Corefile, { directives, to: version }: UpgradeOptions): Notice[] {
   const known = new Set([...directives, ...OLD_DIRECTIVES]);
   return blocks.flatMap((block) =>
@@ -62,7 +62,7 @@ function unknownPlugins({ blocks }: Corefile, { directives, to: version }: Upgra
   );
 }
 
-/** What became of a word: the last of the changes on the way alone, as the ones before it ask for the same. */
+/** Reports a word once, with the last change on the way: earlier changes ask for the same. */
 function noticesOf(word: OldWord, isInText: boolean, options: UpgradeOptions): Notice[] {
   const { from = "0.0.0", to } = options;
   const steps: readonly { readonly severity: Notice["severity"]; readonly version: string | undefined }[] = [
@@ -70,7 +70,7 @@ function noticesOf(word: OldWord, isInText: boolean, options: UpgradeOptions): N
     { severity: "ignored", version: word.ignored },
     { severity: "removed", version: word.removed },
   ];
-  // A word that was already gone in the old version is rewritten all the same.
+  // A word that was already removed in the old version is still rewritten.
   const last =
     steps.findLast(({ version }) => version !== undefined && isBetween(version, from, to)) ??
     (isDue(word, options)
@@ -84,7 +84,7 @@ function noticesOf(word: OldWord, isInText: boolean, options: UpgradeOptions): N
 
 const IN_IMPORTED_FILE = "it is in an imported file, which is not changed";
 
-/** This server still knows the directive, so it is no unknown plugin; CoreDNS refuses the Corefile. */
+/** This server still has the directive, so it is not an unknown plugin; CoreDNS refuses the Corefile. */
 function federations({ blocks }: Corefile, { from = "0.0.0", to }: UpgradeOptions): Notice[] {
   const version = "1.7.0";
   if (!isUpTo(version, to) || isUpTo(to, from)) return [];
@@ -98,9 +98,9 @@ function federations({ blocks }: Corefile, { from = "0.0.0", to }: UpgradeOption
 }
 
 const FEDERATION_STAYS =
-  "it stays in the Corefile: Portolan still serves it, CoreDNS does not start with it; delete it unless clients ask for names of federations";
+  "it stays in the Corefile: Portolan still serves it, but CoreDNS does not start with it; delete it unless clients query names of federations";
 
-/** `log stdout` was read as a name for years, which no version warned of. */
+/** For years, `log stdout` was read as a name, and no version warned about it. */
 function renewLogs({ blocks }: Corefile, editor: TextEditor, { to: version }: UpgradeOptions): Notice[] {
   return blocks.flatMap(({ directives }) =>
     directives.flatMap((directive): Notice[] => {
@@ -137,7 +137,7 @@ function noticeOf(word: OldWord, severity: Notice["severity"], version: string):
   };
 }
 
-/** What the new version refuses goes in any case; what it only warns of, where that is asked for. */
+/** Removed words are always due. Words with a mere warning are due on request. */
 function isDue({ deprecated, ignored, removed }: OldWord, { to, deprecations }: UpgradeOptions): boolean {
   if ([ignored, removed].some((version) => version !== undefined && isUpTo(version, to))) return true;
   return deprecations && deprecated !== undefined && isUpTo(deprecated, to);
@@ -148,7 +148,7 @@ function rewrite({ old, lines, beside, directive }: OldWord, editor: TextEditor)
   if (beside.length > 0) editor.insertBehind(directive, beside);
 }
 
-/** One after the other, as each has to see what the one before it added. */
+/** One after the other, since each must see what the previous one added. */
 function addDefaults(text: string, from: string, options: UpgradeOptions, notices: Notice[]): Migrated {
   let current = text;
   for (const added of NEW_DEFAULTS) {

@@ -6,18 +6,18 @@ export const VERSIONS: readonly string[] = (
   "1.11.1 1.11.3 1.11.4 1.12.0 1.12.1 1.12.2 1.12.3 1.12.4 1.13.0 1.13.1 1.13.2 1.14.0 1.14.1 1.14.2 1.14.7 1.15.0"
 ).split(" ");
 
-/** The one whose Corefiles this server runs. */
+/** The version whose Corefiles this server runs. */
 export const TODAY = "1.15.0";
 
 export const OLDEST = "1.1.3";
 
-/** A word that is no version of CoreDNS, or two in the wrong order. */
+/** A word that is not a version of CoreDNS, or two versions in the wrong order. */
 export class VersionError extends Error {
   override readonly name = "VersionError";
 }
 
 /**
- * The version that is meant; releases between those of the list count as the one before them.
+ * Finds a version in the list. A release between two listed ones counts as the earlier one.
  * @throws VersionError
  */
 export function readVersion(word: string): string {
@@ -40,7 +40,7 @@ export function isUpTo(one: string, other: string): boolean {
   return true;
 }
 
-/** Whether `version` comes behind `from`, and not behind `to`. */
+/** Whether `version` is later than `from`, and not later than `to`. */
 export function isBetween(version: string, from: string, to: string): boolean {
   return !isUpTo(version, from) && isUpTo(version, to);
 }

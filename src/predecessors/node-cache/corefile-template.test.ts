@@ -17,7 +17,7 @@ cluster.local:53 {
 `;
 const values = { localAddresses: ["169.254.20.10", "10.96.0.10"], clusterDns: "10.96.0.11", port: 53 };
 
-test("without a ConfigMap the system's name servers are asked over TCP", () => {
+test("without a ConfigMap the system's name servers are queried over TCP", () => {
   const { text, warnings } = renderCorefile(TEMPLATE, { ...values, config: readKubeDnsConfig({}) });
   assert.deepEqual(warnings, []);
   assert.match(text, /^ {4}bind 169\.254\.20\.10 10\.96\.0\.10 $/m);
@@ -25,7 +25,7 @@ test("without a ConfigMap the system's name servers are asked over TCP", () => {
   assert.match(text, /forward \. 10\.96\.0\.11 \{\n {12}force_tcp/);
 });
 
-test("upstreams of one's own are asked over UDP, and each stub domain has a block", () => {
+test("custom upstreams are queried over UDP, and each stub domain has a block", () => {
   const config = readKubeDnsConfig({
     upstreamNameservers: '["1.1.1.1","[2001:db8::1]:5353"]',
     stubDomains: '{"acme.local":["1.2.3.4:5300","2001:db8::2"]}',
@@ -38,7 +38,7 @@ test("upstreams of one's own are asked over UDP, and each stub domain has a bloc
   );
 });
 
-test("a template with another block has its word replaced, and says so", () => {
+test("in a template with another block the word is replaced, with a warning", () => {
   const config = readKubeDnsConfig({ upstreamNameservers: '["1.1.1.1"]' });
   const { text, warnings } = renderCorefile(". {\n forward . __PILLAR__UPSTREAM__SERVERS__\n}\n", {
     ...values,
@@ -48,7 +48,7 @@ test("a template with another block has its word replaced, and says so", () => {
   assert.equal(warnings.length, 1);
 });
 
-test("what leads to no Corefile is refused", () => {
+test("a template that makes no valid Corefile is refused", () => {
   const named = readKubeDnsConfig({ stubDomains: '{"acme.local":["ns.acme.example"]}' });
   assert.throws(() => renderCorefile(TEMPLATE, { ...values, config: named }), CorefileTemplateError);
   const none = readKubeDnsConfig({});

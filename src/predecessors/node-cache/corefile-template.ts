@@ -1,10 +1,10 @@
-/** The template of a Corefile -> the Corefile of a node's cache (docs/spec/kube-dns.md#node-cache). */
+/** Turns the template of a Corefile into the Corefile of a node's cache (docs/spec/kube-dns.md#node-cache). */
 import type { KubeDnsConfig } from "../kube-dns/config-map.ts";
 import { forwardAddress, splitServer } from "../server-addresses.ts";
 
 export interface TemplateValues {
   readonly localAddresses: readonly string[];
-  /** Address of the service in front of the cluster's DNS servers; `undefined` where it is not known. */
+  /** Address of the service in front of the cluster's DNS servers; `undefined` if unknown. */
   readonly clusterDns: string | undefined;
   readonly config: KubeDnsConfig;
   readonly port: number;
@@ -12,7 +12,7 @@ export interface TemplateValues {
 
 export interface RenderedCorefile {
   readonly text: string;
-  /** What could not be done as it was meant, a line each. */
+  /** Differences from the intended configuration, one per line. */
   readonly warnings: readonly string[];
 }
 
@@ -21,11 +21,11 @@ const CLUSTER_DNS = "__PILLAR__CLUSTER__DNS__";
 const LOCAL_DNS = "__PILLAR__LOCAL__DNS__";
 const DNS_SERVER = "__PILLAR__DNS__SERVER__";
 
-/** Whoever has upstreams of one's own wants them asked as they like it, which is UDP. */
+/** Custom upstreams are queried over UDP, as their owners expect. */
 const FORCED_UPSTREAM =
   /^([ \t]*)forward[ \t]+\.[ \t]+__PILLAR__UPSTREAM__SERVERS__[ \t]*\{\s*force_tcp\s*\}[ \t]*$/m;
 
-/** A configuration that no Corefile can be made of. */
+/** A configuration that makes no valid Corefile. */
 export class CorefileTemplateError extends Error {
   override readonly name = "TemplateError";
 }
@@ -45,7 +45,7 @@ export function renderCorefile(template: string, values: TemplateValues): Render
   if (text.includes(CLUSTER_DNS)) {
     if (clusterDns === undefined)
       throw new CorefileTemplateError(
-        "the address of the cluster's DNS service is not known: see -upstreamsvc",
+        "the address of the cluster's DNS service is unknown: see -upstreamsvc",
       );
     text = text.replaceAll(CLUSTER_DNS, clusterDns);
   }

@@ -1,4 +1,4 @@
-/** The rules that node-cache leaves behind, with a netfilter that the test stops and lets go on. */
+/** The rules that node-cache leaves behind, with a netfilter that the test can pause. */
 import assert from "node:assert/strict";
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -10,10 +10,10 @@ import { NodeCache } from "./node-cache.ts";
 import { NodeNetwork } from "./node-network.ts";
 import { CommandError } from "./run-command.ts";
 
-/** Knows the rules of iptables that are in force. */
+/** Keeps the iptables rules in force. */
 class Netfilter {
   readonly rules: string[] = [];
-  /** Awaited in front of each new rule. */
+  /** Awaited before each new rule. */
   beforeInsert: () => Promise<void> = () => Promise.resolve();
   /** Exit code of all deletions, if they fail. */
   deletionCode: number | undefined;
@@ -68,7 +68,7 @@ function makeCache(t: TestContext, netfilter: Netfilter) {
   return { cache, clock, log, leave };
 }
 
-test("an instance that leaves while it puts its first rules in leaves none behind", async (t) => {
+test("an instance that stops while it adds its first rules leaves none behind", async (t) => {
   const netfilter = new Netfilter();
   const inserting = Promise.withResolvers<void>();
   const goOn = Promise.withResolvers<void>();
@@ -88,7 +88,7 @@ test("an instance that leaves while it puts its first rules in leaves none behin
   assert.equal(clock.pendingTimers, 0);
 });
 
-test("rules that cannot be removed are told of, and those that another instance removed are not", async (t) => {
+test("rules that cannot be removed are logged, and rules removed by another instance are not", async (t) => {
   for (const [code, told] of [
     [4, 1],
     [1, 0],

@@ -1,4 +1,7 @@
-/** node-cache: the Corefile of a node's cache, kept in step with kube-dns's ConfigMap, and the network around it (docs/spec/kube-dns.md#node-cache). */
+/**
+ * node-cache: keeps the Corefile of a node's cache in step with kube-dns's ConfigMap, and sets up the network around it
+ * (docs/spec/kube-dns.md#node-cache).
+ */
 
 import { rename, writeFile } from "node:fs/promises";
 import { dirname } from "node:path";
@@ -21,28 +24,28 @@ export interface NodeCacheOptions {
   readonly setsUpInterface: boolean;
   readonly setsUpRules: boolean;
   readonly tearsDown: boolean;
-  /** Milliseconds between two looks at the network. */
+  /** Milliseconds between two checks of the network. */
   readonly syncInterval: number;
-  /** Template, and the file that is made of it. */
+  /** The template, and the Corefile made from it. */
   readonly baseCorefile: string;
   readonly corefile: string;
   /** Folder with kube-dns's ConfigMap; empty for none. */
   readonly kubeDnsFolder: string;
-  /** Milliseconds between two looks at template and folder. */
+  /** Milliseconds between two checks of the template and the folder. */
   readonly configPeriod: number;
   readonly clusterDns: string | undefined;
   readonly port: number;
-  /** Where the metrics of the set-up are. */
+  /** Address of the setup metrics. */
   readonly metrics: { readonly host: string; readonly port: number };
   readonly clock: Clock;
   readonly log: Logger;
-  /** The Corefile was written anew. */
+  /** Called when the Corefile has been rewritten. */
   readonly changed: () => void;
 }
 
 const ERROR_TYPES = ["iptables", "iptables_lock", "interface_add", "interface_check", "configmap"] as const;
 type ErrorType = (typeof ERROR_TYPES)[number];
-/** What was on its way when the rules went is still answered. */
+/** Queries in flight when the rules are removed still get answers. */
 const LAST_QUERIES_MS = 200;
 const AGAIN_MS = 200;
 
@@ -72,12 +75,12 @@ export class NodeCache {
     this.#pages = new HttpPages((path) => this.#page(path));
   }
 
-  /** Makes the Corefile, and the interface: before anything is served. @throws where there is no Corefile to begin with */
+  /** Writes the Corefile and creates the interface before serving. @throws if there is no initial Corefile */
   async prepare(): Promise<void> {
     const { kubeDnsFolder, clock, log, configPeriod, baseCorefile } = this.#options;
     const counted = this.#counted(log);
     const configs = new ConfigUpdates(async (config) => {
-      // A template that does not fit must not hold on to an old configuration.
+      // A template that does not fit must not keep the old configuration.
       this.#config = config;
       await this.#write();
     }, counted);
@@ -90,7 +93,7 @@ export class NodeCache {
       period: configPeriod,
       clock,
       updates: {
-        // What is in the folder of the template is no configuration of kube-dns.
+        // The files in the template's folder are not kube-dns's configuration.
         offer: (version) => templates.offer(version, undefined),
         unreadable: (reason) => templates.unreadable(reason),
         readable: () => templates.readable(),
@@ -111,23 +114,23 @@ export class NodeCache {
     await this.#setUpInterface();
   }
 
-  /** The server listens: from now on queries are led to it. */
+  /** Called when the server listens: redirects queries to it. */
   async serve(): Promise<void> {
     this.#isServing = true;
     await this.#showMetrics();
     await this.#checkInTurn();
-    // It may have been told to leave meanwhile.
+    // The process may have been told to stop in between.
     if (!this.#isServing) return;
     this.#timer = this.#options.clock.every(this.#options.syncInterval, () => void this.#checkInTurn());
   }
 
-  /** Whoever leaves waits for the turns that were begun: a rule that is put in later would stay for good. */
+  /** Runs checks one after the other, so that leaving waits for those in progress: a rule added later would stay. */
   #checkInTurn(): Promise<void> {
     this.#working = this.#working.then(() => this.#check());
     return this.#working;
   }
 
-  /** Queries go to the cluster from here on, and those on their way are answered before this resolves. */
+  /** Sends queries to the cluster from now on. Queries in flight are answered before this resolves. */
   async leave(): Promise<void> {
     const { clock, tearsDown, setsUpRules, network } = this.#options;
     this.#timer?.cancel();
@@ -140,14 +143,14 @@ export class NodeCache {
     await new Promise<void>((resolve) => clock.after(LAST_QUERIES_MS, resolve));
   }
 
-  /** The server listens no longer. */
+  /** Called when the server has stopped listening. */
   async stop(): Promise<void> {
     const { tearsDown, setsUpInterface, network } = this.#options;
     if (tearsDown && setsUpInterface) await this.#attempt("interface_check", () => network.removeInterface());
     await this.#pages.close();
   }
 
-  /** The instance before may have the port still. */
+  /** The previous instance may still hold the port. */
   async #showMetrics(): Promise<void> {
     const { metrics, clock, log } = this.#options;
     try {
@@ -171,7 +174,7 @@ export class NodeCache {
     if (setsUpRules) await this.#attempt("iptables", () => network.renewRules());
   }
 
-  /** A step that failed is counted and told of once; the next look tries it again. */
+  /** A failed step is counted and logged once; the next check tries it again. */
   async #attempt(type: ErrorType, step: () => Promise<void>): Promise<void> {
     try {
       await step();
@@ -192,7 +195,7 @@ export class NodeCache {
     const { text, warnings } = renderCorefile(this.#template, { localAddresses, clusterDns, config, port });
     for (const warning of warnings) log.warning(`node-cache: ${warning}`);
     if (text === this.#written) return;
-    // Nobody reads half of it.
+    // Readers must not see half of the file.
     await writeFile(`${corefile}.new`, text);
     await rename(`${corefile}.new`, corefile);
     this.#written = text;
@@ -200,7 +203,7 @@ export class NodeCache {
     if (this.#isServing) changed();
   }
 
-  /** What a configuration is refused for is counted. */
+  /** Counts refused configurations. */
   #counted(log: Logger): Logger {
     return {
       debugEnabled: log.debugEnabled,

@@ -1,7 +1,7 @@
 /**
- * The addresses and the rules of netfilter that lead a node's queries to its cache (docs/spec/kube-dns.md#node-cache). All that would catch queries when
- * nobody answers them has a lifetime in the kernel, and is renewed: addresses, and the sets that rules look at. After a kill the queries of
- * the node go to the cluster again within that lifetime.
+ * The addresses and netfilter rules that redirect a node's queries to its cache (docs/spec/kube-dns.md#node-cache). Everything that
+ * would catch queries without a server (addresses, and the sets that rules refer to) has a lifetime in the kernel and is renewed.
+ * After a kill, the node's queries go to the cluster again within that lifetime.
  */
 import type { CommandRunner } from "./run-command.ts";
 import { CommandError } from "./run-command.ts";
@@ -15,7 +15,7 @@ export interface NodeNetworkOptions {
   /** Port of DNS. */
   readonly port: number;
   readonly run: CommandRunner;
-  /** Tells this process from another one that takes over. */
+  /** Distinguishes this process from another one that takes over. */
   readonly owner: string;
 }
 
@@ -23,10 +23,10 @@ const TABLE = "portolan_node_cache";
 const SKIP = "NodeLocal DNS Cache: skip conntrack";
 const ALLOW = "NodeLocal DNS Cache: allow DNS traffic";
 
-/** Exit code of iptables; a lock that another process holds for too long has another one. */
+/** Exit code of iptables; a lock held by another process for too long has another code. */
 const NO_SUCH_RULE = 1;
 
-/** More copies of one rule are not of our making. */
+/** More copies of one rule are not ours. */
 const MAX_COPIES = 16;
 
 export class NodeNetwork {
@@ -38,14 +38,14 @@ export class NodeNetwork {
     this.#family = options.localAddresses.some((address) => address.includes(":")) ? "ip6" : "ip";
   }
 
-  /** Whether the interface was there. @throws CommandError */
+  /** Whether the interface existed. @throws CommandError */
   async addInterface(): Promise<void> {
     const { run, interfaceName, owner } = this.#options;
     if (!(await this.#hasInterface())) {
       try {
         await run("ip", ["link", "add", "dev", interfaceName, "type", "dummy"]);
       } catch (error) {
-        // A kernel without that kind: a bridge that nothing is on holds addresses as well.
+        // The kernel lacks this interface type. A bridge without ports can hold addresses, too.
         if (!(error instanceof CommandError && /Unknown device type/.test(error.message))) throw error;
         await run("ip", ["link", "add", "dev", interfaceName, "type", "bridge"]);
       }
@@ -54,20 +54,20 @@ export class NodeNetwork {
     await this.renewAddresses();
   }
 
-  /** Puts all addresses on the interface, or lengthens the lives of those that are there. @throws CommandError */
+  /** Adds all addresses to the interface, or renews the lifetime of those that exist. @throws CommandError */
   async renewAddresses(): Promise<void> {
     const { run, interfaceName, localAddresses, lease } = this.#options;
     if (!(await this.#hasInterface())) return this.addInterface();
     for (const address of localAddresses) {
       const prefix = `${address}/${address.includes(":") ? 128 : 32}`;
       const lifetime = ["valid_lft", String(lease), "preferred_lft", String(lease)];
-      // Nobody can listen on an IPv6 address while the kernel looks whether another machine has it.
+      // A program cannot listen on an IPv6 address during duplicate address detection.
       const flags = address.includes(":") ? ["nodad"] : [];
       await run("ip", ["address", "replace", prefix, "dev", interfaceName, ...lifetime, ...flags]);
     }
   }
 
-  /** Takes the interface away, unless another process has taken it over. @throws CommandError */
+  /** Deletes the interface, unless another process has taken it over. @throws CommandError */
   async removeInterface(): Promise<void> {
     const { run, interfaceName, owner } = this.#options;
     if (!(await this.#hasInterface())) return;
@@ -76,7 +76,7 @@ export class NodeNetwork {
     await run("ip", ["link", "delete", "dev", interfaceName]);
   }
 
-  /** Makes the rules that are missing, and lengthens the lives of the others. @throws CommandError */
+  /** Creates missing rules, and renews the lifetime of the others. @throws CommandError */
   async renewRules(): Promise<void> {
     const { run, localAddresses } = this.#options;
     await run("nft", ["-f", "-"], this.#ruleset());
@@ -84,7 +84,7 @@ export class NodeNetwork {
       for (const rule of this.#filterRules(address)) await this.#insert(rule);
   }
 
-  /** Queries are no longer caught: they go to the cluster. @throws CommandError for the last rule that could not be removed */
+  /** Stops redirecting queries: they go to the cluster. @throws CommandError for the last rule that could not be removed */
   async removeRules(): Promise<void> {
     const { run, localAddresses } = this.#options;
     await run("nft", ["-f", "-"], `table inet ${TABLE}\ndelete table inet ${TABLE}\n`);
@@ -94,7 +94,7 @@ export class NodeNetwork {
     if (failure !== undefined) throw failure;
   }
 
-  /** Two instances that start beside each other may both have found no rule, and put theirs in. @returns why one of them may still be there */
+  /** Two instances that start at the same time may both have added the rule. @returns why one of the copies may still exist */
   async #delete(rule: readonly string[]): Promise<CommandError | undefined> {
     for (let copy = 0; copy < MAX_COPIES; copy++) {
       try {
@@ -107,7 +107,7 @@ export class NodeNetwork {
     return undefined;
   }
 
-  /** One transaction: whoever looks sees the old rules or the new ones. Elements that are there get a new life. */
+  /** One transaction: packets see the old rules or the new ones. Existing elements get a new lifetime. */
   #ruleset(): string {
     const { localAddresses, healthPort, port, lease } = this.#options;
     const family = this.#family;
@@ -137,7 +137,7 @@ export class NodeNetwork {
     ].join("\n");
   }
 
-  /** These catch nothing, and so may outlive the process: they let through what a stricter rule might drop. */
+  /** These catch no queries, so they may outlive the process: they accept packets that a stricter rule might drop. */
   #filterRules(address: string): string[][] {
     const port = String(this.#options.port);
     const comment = ["-j", "ACCEPT", "-m", "comment", "--comment", ALLOW];

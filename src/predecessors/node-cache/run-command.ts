@@ -1,11 +1,11 @@
-/** Programs of the system that are run to their end. */
+/** Runs programs of the system to their end. */
 import { spawn } from "node:child_process";
 
-/** A program that failed, or that there is not. */
+/** A program failed or does not exist. */
 export class CommandError extends Error {
   override readonly name = "CommandError";
   readonly command: string;
-  /** `undefined` where it could not be started, or was killed. */
+  /** `undefined` if it could not be started, or was killed. */
   readonly code: number | undefined;
 
   constructor(command: string, code: number | undefined, reason: string) {
@@ -15,10 +15,10 @@ export class CommandError extends Error {
   }
 }
 
-/** @returns what it prints @throws CommandError */
+/** @returns its output @throws CommandError */
 export type CommandRunner = (command: string, words: readonly string[], input?: string) => Promise<string>;
 
-/** What a program prints beyond this is dropped. */
+/** Further output of a program is dropped. */
 const MAX_OUTPUT = 1024 * 1024;
 const DEADLINE_MS = 20_000;
 

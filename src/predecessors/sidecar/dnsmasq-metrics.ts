@@ -1,4 +1,4 @@
-/** The statistics of dnsmasq, which it tells to who asks for TXT records of class CHAOS (docs/spec/kube-dns.md#sidecar). */
+/** Reads dnsmasq's statistics, which are TXT records of class CHAOS (docs/spec/kube-dns.md#sidecar). */
 import { encodeMessage, type Message, makeQuery } from "../../dns/message.ts";
 import { Name } from "../../dns/name.ts";
 import { Flag, RecordClass } from "../../dns/numbers.ts";
@@ -10,7 +10,7 @@ import type { Clock, Timer } from "../../lib/time/clock.ts";
 import type { Random } from "../../plugin/contract/site.ts";
 import type { AskOnce } from "../ask-once.ts";
 
-/** Metric, name that is asked for, and what it is. */
+/** Metric, name of the query, and help text. */
 const STATISTICS = [
   ["hits", "hits.bind.", "Number of DNS cache hits (from start of process)."],
   ["misses", "misses.bind.", "Number of DNS cache misses (from start of process)."],
@@ -35,7 +35,7 @@ export interface DnsmasqMetricsOptions {
 interface Statistic {
   readonly question: Name;
   readonly counter: CounterSlot;
-  /** As dnsmasq said it last. */
+  /** The last value of dnsmasq. */
   last: number;
 }
 
@@ -89,13 +89,13 @@ export class DnsmasqMetrics {
   }
 }
 
-/** A counter never falls: after a restart of dnsmasq nothing is added until it counts again. */
+/** A counter never falls: after a restart of dnsmasq, the new value is only a starting point. */
 function take(statistic: Statistic, value: number): void {
   if (value > statistic.last) statistic.counter.add(value - statistic.last);
   statistic.last = value;
 }
 
-/** Exactly one TXT record with exactly one number. */
+/** Requires exactly one TXT record with exactly one number. */
 function readNumber({ answer }: Message): number {
   const [record] = answer;
   if (record === undefined || answer.length !== 1 || !TXT.is(record)) throw new Error("not one TXT record");

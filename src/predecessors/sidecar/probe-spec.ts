@@ -1,8 +1,8 @@
-/** What `--probe` says: which name is asked for, where and how often (docs/spec/kube-dns.md#sidecar). */
+/** The value of `--probe`: name, server and interval (docs/spec/kube-dns.md#sidecar). */
 import { Name, NameError } from "../../dns/name.ts";
 
 export interface ProbeSpec {
-  /** Part of names of metrics and of a path. */
+  /** Part of metric names and of a path. */
   readonly label: string;
   readonly host: string;
   readonly port: number;
@@ -13,7 +13,7 @@ export interface ProbeSpec {
   readonly type: number;
 }
 
-/** A word that is no probe; the message is one line. */
+/** An invalid probe. The message is one line. */
 export class ProbeError extends Error {
   override readonly name = "ProbeError";
 }
@@ -45,7 +45,7 @@ export function parseProbe(text: string): ProbeSpec {
   return { label, host, port, name: readName(name), interval: Number(interval) * 1000, type: number };
 }
 
-/** A server without any colon gets port 53; IPv6 needs brackets. */
+/** A server without a colon gets port 53; IPv6 needs brackets. */
 function readServer(text: string): { readonly host: string; readonly port: number } {
   const [, bracketed, plain, port = "53"] = /^(?:\[([^\]]+)\]|([^:]+))(?::(\d{1,5}))?$/.exec(text) ?? [];
   const host = bracketed ?? plain;

@@ -1,4 +1,4 @@
-/** One DNS probe: asks again and again, and knows how it went the last time. */
+/** One DNS probe: sends queries periodically and keeps the last result. */
 
 import { encodeMessage, makeQuery } from "../../dns/message.ts";
 import { Flag, RecordClass } from "../../dns/numbers.ts";
@@ -13,12 +13,12 @@ import type { ProbeSpec } from "./probe-spec.ts";
 
 /** Milliseconds for one answer. */
 const PATIENCE = 2_000;
-/** Milliseconds: 0.25 to 8192, each twice the one before. */
+/** Milliseconds: 0.25 to 8192, each twice the previous. */
 const LATENCY_BUCKETS: readonly number[] = Array.from({ length: 16 }, (_, power) => 0.25 * 2 ** power);
 
 export interface ProbeOptions {
   readonly spec: ProbeSpec;
-  /** What names of metrics begin with. */
+  /** Prefix of metric names. */
   readonly namespace: string;
   readonly metrics: MetricsRegistry;
   readonly clock: Clock;
@@ -60,7 +60,7 @@ export class SidecarProbe {
     return `/healthcheck/${this.#options.spec.label}`;
   }
 
-  /** Begins within one interval, so that the probes of many pods do not come at once. */
+  /** Starts at a random time within one interval, so that the probes of many pods are spread. */
   start(): void {
     const { clock, random, spec } = this.#options;
     this.#timer = clock.after(random.fraction() * spec.interval, () => void this.#run());

@@ -36,7 +36,7 @@ for (const text of [
 ])
   test(`refuses ${text}`, () => assert.throws(() => parseProbe(text), ProbeError));
 
-/** Answers each name as the test says; without an answer there is none. */
+/** Answers each name as the test says; other names get no answer. */
 function sidecarWith(answers: Map<string, string[]>) {
   const clock = new FakeClock();
   const sidecar = new Sidecar({
@@ -64,7 +64,7 @@ function sidecarWith(answers: Map<string, string[]>) {
   return { clock, sidecar };
 }
 
-test("probes count, measure and tell how they went", async () => {
+test("probes count, measure and report their results", async () => {
   const statistics = ["hits", "misses", "evictions", "insertions", "cachesize"].map(
     (name, index): [string, string[]] => [`${name}.bind.`, [`${name}.bind. 0 CH TXT "${100 + index}"`]],
   );
@@ -110,14 +110,14 @@ test("probes count, measure and tell how they went", async () => {
       /^kubedns_probe_ok_latency_ms_bucket\{le="8192"\} 5$/m,
     );
     assert.match((await page("/metrics"))?.body ?? "", /^# TYPE kubedns_dnsmasq_hits counter$/m);
-    // dnsmasq starts anew: nothing is added until it counts again.
+    // dnsmasq restarted: the first value is not added.
     answers.set("hits.bind.", ['hits.bind. 0 CH TXT "3"']);
     await clock.settle(5_000);
     assert.equal(await metric("dnsmasq_hits"), 100);
     answers.set("hits.bind.", ['hits.bind. 0 CH TXT "10"']);
     await clock.settle(5_000);
     assert.equal(await metric("dnsmasq_hits"), 107);
-    // One number that is none spoils the round.
+    // A value that is not a number spoils the round.
     answers.set("misses.bind.", ['misses.bind. 0 CH TXT "1" "2"']);
     answers.set("hits.bind.", ['hits.bind. 0 CH TXT "1000"']);
     await clock.settle(5_000);

@@ -1,4 +1,4 @@
-/** kube-dns's sidecar: probes DNS servers, tells how they fare, and shows what dnsmasq counts (docs/spec/kube-dns.md#sidecar). */
+/** kube-dns's sidecar: probes DNS servers, reports the results, and exports dnsmasq's counters (docs/spec/kube-dns.md#sidecar). */
 
 import { MetricsRegistry } from "../../lib/metrics/metrics.ts";
 import type { Clock } from "../../lib/time/clock.ts";

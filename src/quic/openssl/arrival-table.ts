@@ -1,6 +1,6 @@
 /**
- * At which of our addresses each client's datagrams arrive, so that ours leave from there. OpenSSL does not carry that along. As large
- * as it is from the start: where two clients share a place, the one heard last has it, until the other is heard again.
+ * Remembers at which of our addresses each client's datagrams arrive, so that ours leave from there; OpenSSL does not. The table
+ * has a fixed size: if two clients share a place, the latest datagram decides.
  */
 import { CONTROL_WORDS } from "../../runtime/linux/datagram-batch.ts";
 import { SOCKET_ADDRESS_OCTETS } from "../../runtime/linux/socket-address.ts";
@@ -13,7 +13,7 @@ export class ArrivalTable {
   readonly #lengths = new Uint8Array(PLACES);
   readonly #addressEnd: number;
 
-  /** @param addressEnd octets of a socket address that tell clients apart */
+  /** @param addressEnd octets of a socket address that identify a client */
   constructor(addressEnd: number) {
     this.#addressEnd = addressEnd;
   }
@@ -34,7 +34,7 @@ export class ArrivalTable {
     this.#lengths[place] = infoOctets;
   }
 
-  /** @returns the word in {@link packetInfo}; negative where nothing is known of the client */
+  /** @returns the word in {@link packetInfo}; negative if the client is unknown */
   find(hash: number, names: Uint8Array, nameAt: number): number {
     const place = (hash >>> 8) % PLACES;
     if (this.#lengths[place] === 0) return -1;
@@ -44,7 +44,7 @@ export class ArrivalTable {
     return place * CONTROL_WORDS;
   }
 
-  /** Octets of what stands at a word that {@link find} returned. */
+  /** Octets of the entry at a word returned by {@link find}. */
   length(found: number): number {
     return this.#lengths[found / CONTROL_WORDS] as number;
   }

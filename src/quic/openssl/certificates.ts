@@ -1,14 +1,14 @@
-/** Certificates and keys as OpenSSL has them, made from PEM. */
+/** OpenSSL's certificates and keys, made from PEM. */
 import { nodeCrypto } from "../../lib/files/node-modules.ts";
 import type { Pointer, QuicLibrary } from "./library.ts";
 
-/** Calls `use` with a pointer to a pointer to the octets, as OpenSSL's decoders take it. */
+/** Calls `use` with a pointer to a pointer to the octets, as OpenSSL's decoders expect. */
 function decoded(
   library: QuicLibrary,
   der: Uint8Array,
   use: (at: Uint8Array, length: number) => Pointer,
 ): Pointer {
-  // With an ArrayBuffer of their own: V8 moves short octets that have none.
+  // With an ArrayBuffer of their own: V8 moves small arrays without one.
   const octets = new Uint8Array(new ArrayBuffer(der.length));
   octets.set(der);
   const at = new BigUint64Array([BigInt(library.addressOf(octets))]);
@@ -17,7 +17,7 @@ function decoded(
   return found;
 }
 
-/** The certificates in a text, in their order, as DER. */
+/** The certificates in a text, in order, as DER. */
 export function certificatesIn(pem: string): Buffer[] {
   const blocks = pem.match(/-----BEGIN CERTIFICATE-----[\s\S]*?-----END CERTIFICATE-----/g) ?? [];
   return blocks.map((block) => new (nodeCrypto().X509Certificate)(block).raw);
@@ -52,7 +52,7 @@ export class KeyedChain {
     for (const each of this.#authorities) library.ssl.OPENSSL_sk_push(this.chain, each);
   }
 
-  /** Connections that have it hold on to it by themselves. */
+  /** Connections that use it hold their own reference. */
   free(): void {
     const { ssl } = this.#library;
     ssl.X509_free(this.leaf);
@@ -62,7 +62,7 @@ export class KeyedChain {
   }
 }
 
-/** Certificates that others' are checked against. */
+/** Trusted certificates for verification. */
 export class TrustStore {
   readonly pointer: Pointer;
   readonly #library: QuicLibrary;

@@ -1,14 +1,14 @@
-/** What all connections of a client share: whom it trusts, and what it shows. */
+/** Shared by all connections of a client: trusted authorities and the client certificate. */
 import { certificatesIn, KeyedChain, TrustStore } from "./certificates.ts";
 import * as C from "./constants.ts";
 import { KeptSessions } from "./kept-sessions.ts";
 import type { Pointer, QuicLibrary } from "./library.ts";
 
-/** As it can be handed to another thread. */
+/** In a form that can be sent to another thread. */
 export interface QuicTrust {
-  /** PEM; who may have signed the certificates of servers. */
+  /** PEM; trusted authorities for the certificates of servers. */
   readonly authorities: string;
-  /** PEM; what is shown to servers that ask. */
+  /** PEM; sent to servers that ask for a certificate. */
   readonly certificate?: string | undefined;
   readonly key?: string | undefined;
 }
@@ -18,7 +18,7 @@ export class ClientContext {
   readonly sessions: KeptSessions;
   readonly #library: QuicLibrary;
 
-  /** @throws Error where certificate and key are no good */
+  /** @throws Error if certificate or key is invalid */
   constructor(library: QuicLibrary, { authorities, certificate, key }: QuicTrust) {
     this.#library = library;
     this.sessions = new KeptSessions(library);

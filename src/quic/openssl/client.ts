@@ -1,4 +1,4 @@
-/** QUIC connections to servers, each on a UDP socket of its own. */
+/** QUIC connections to servers, each on its own UDP socket. */
 import { ReceiveBatch, SendBatch } from "../../runtime/linux/datagram-batch.ts";
 import type { Reader } from "../../runtime/linux/event-loop.ts";
 import { Linux, SocketAddress4, SocketAddress6 } from "../../runtime/linux/layouts.ts";
@@ -22,17 +22,17 @@ export interface QuicDial {
   /** Application protocol (ALPN). */
   readonly protocol: string;
   readonly context: ClientContext;
-  /** The name that is asked for (SNI); none where the server is known by its address. */
+  /** The SNI name; absent for a server known by its address. */
   readonly serverName?: string | undefined;
-  /** The name or address that the certificate must be for. Without it any name does. */
+  /** The name or address that the certificate must match. Without it any name is accepted. */
   readonly certifiedName?: string | undefined;
 }
 
-/** A connection that this side began. */
+/** A connection opened by this side. */
 export interface DialledConnection extends QuicConnection {
-  /** What is wrong with the certificate of the server; `undefined` where nothing is. */
+  /** The fault of the server's certificate; `undefined` if it is valid. */
   readonly certificateFault: string | undefined;
-  /** Whether it took up the session of an earlier one; `false` before it is connected. */
+  /** Whether it resumed an earlier session; `false` before it is connected. */
   readonly isResumed: boolean;
 }
 
@@ -52,8 +52,8 @@ export class QuicDialler {
   }
 
   /**
-   * Begins a connection. Its user hears how that goes.
-   * @throws QuicUnavailable, Error where there is no socket to be had
+   * Opens a connection. The outcome is reported to its user.
+   * @throws QuicUnavailable, Error if no socket is available
    */
   dial(dial: QuicDial, user: (connection: DialledConnection) => QuicConnectionUser): DialledConnection {
     const socket = new ClientSocket(this, dial, user, () => this.#open.delete(socket));
@@ -61,7 +61,7 @@ export class QuicDialler {
     return socket.connection;
   }
 
-  /** Ends all connections without a word to anybody. */
+  /** Closes all connections silently. */
   close(): void {
     for (const socket of this.#open) socket.close();
   }
@@ -180,11 +180,11 @@ class ClientSocket implements Reader {
     if (this.#isClosed) return;
     this.#process();
     this.connection.poll();
-    // What was heard may have had everything closed.
+    // A callback for received data may have closed everything.
     if (this.#isClosed) return;
     this.#process();
     while (this.#flush() > 0) this.#process();
-    // What was sent may have brought its end, too.
+    // The sent data may have ended it, too.
     if (this.connection.isOver) this.close();
     else this.#timer.set();
   }
@@ -207,7 +207,7 @@ class ClientSocket implements Reader {
     });
   }
 
-  /** The network says that nobody is there. */
+  /** The network reports that no server listens. */
   #refused(errno: number): void {
     if (errno === Linux.EAGAIN || errno === Linux.EINTR || !this.connection.isOpen) return;
     this.connection.break(NETWORK_FAULTS.get(errno) ?? `errno ${errno}`);
@@ -228,7 +228,7 @@ class ClientSocket implements Reader {
     if (serverName !== undefined && parseHost(serverName) === undefined)
       ssl.SSL_ctrl(pointer, C.SSL_CTRL_SET_TLSEXT_HOSTNAME, 0, serverName);
     if (certifiedName === undefined) return;
-    // Names in the subject alone count for nothing (RFC 9525 section 2).
+    // Names in the subject do not count (RFC 9525 section 2).
     ssl.SSL_set_hostflags(pointer, C.X509_CHECK_FLAG_NEVER_CHECK_SUBJECT);
     if (parseHost(certifiedName) === undefined) ssl.SSL_set1_host(pointer, certifiedName);
     else ssl.X509_VERIFY_PARAM_set1_ip_asc(ssl.SSL_get0_param(pointer), certifiedName);
@@ -263,7 +263,7 @@ class ClientSocket implements Reader {
 const SEND_SLOTS = 16;
 /** Batches read in a turn of the event loop. */
 const MAX_ROUNDS = 16;
-/** Streams that a server may begin: those of HTTP/3. */
+/** Streams that a server may open: those of HTTP/3. */
 const MAX_SERVER_STREAMS = 16;
 
 const NETWORK_FAULTS: ReadonlyMap<number, string> = new Map([

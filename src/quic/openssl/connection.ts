@@ -1,4 +1,4 @@
-/** A connection of OpenSSL's, either side's. */
+/** An OpenSSL connection, on either side. */
 import type { QuicClosed, QuicConnectionUser, QuicPeer, QuicStream, QuicStreamUser } from "../quic.ts";
 import * as C from "./constants.ts";
 import type { Pointer, QuicLibrary } from "./library.ts";
@@ -8,29 +8,29 @@ export interface ConnectionOptions {
   readonly library: QuicLibrary;
   readonly memory: StreamMemory;
   readonly peer: QuicPeer;
-  /** Streams of the peer that may be open at one time; others wait. */
+  /** Open streams of the peer; others wait. */
   readonly maxStreams: () => number;
-  /** OpenSSL has to look at the connection before this turn ends. */
+  /** OpenSSL must process the connection before this turn ends. */
   readonly onTouched: () => void;
 }
 
 interface LastWords {
   readonly code: number;
   readonly reason: string;
-  /** Whether what was sent has to arrive first. */
+  /** Whether sent data has to arrive first. */
   readonly flushes: boolean;
 }
 
-/** Milliseconds from the last words to the end. */
+/** Milliseconds from the close to the end. */
 const LAST_MOMENT = 100;
-/** Milliseconds in which late datagrams of a connection that is over are answered with its end. */
+/** Milliseconds in which late datagrams of a closed connection are answered with CONNECTION_CLOSE. */
 const CLOSING = 1_000;
 
 export class OpenSslConnection implements StreamOwner {
   readonly peer: QuicPeer;
   readonly pointer: Pointer;
   isConnected = false;
-  /** Set before anything is polled. */
+  /** Set before the first poll. */
   user: QuicConnectionUser | undefined;
   readonly #options: ConnectionOptions;
   readonly #streams = new Set<OpenSslStream>();
@@ -38,7 +38,7 @@ export class OpenSslConnection implements StreamOwner {
   #isOpen = true;
   #isFreed = false;
   #closing: NodeJS.Timeout | undefined;
-  /** How it ends from our side. */
+  /** The parameters of our close. */
   #last: LastWords = { code: 0, reason: "", flushes: false };
 
   constructor(pointer: Pointer, options: ConnectionOptions) {
@@ -48,7 +48,7 @@ export class OpenSslConnection implements StreamOwner {
     this.#options = options;
     ssl.SSL_set_default_stream_mode(pointer, C.SSL_DEFAULT_STREAM_MODE_NONE);
     ssl.SSL_set_incoming_stream_policy(pointer, C.SSL_INCOMING_STREAM_POLICY_ACCEPT, 0);
-    // Calls about streams would each look at all connections beside it.
+    // Stream calls with implicit event handling would each process all connections of the listener.
     const { SSL_VALUE_CLASS_GENERIC, SSL_VALUE_EVENT_HANDLING_MODE, SSL_VALUE_EVENT_HANDLING_MODE_EXPLICIT } =
       C;
     ssl.SSL_set_value_uint(
@@ -70,7 +70,7 @@ export class OpenSslConnection implements StreamOwner {
     return this.#theirs;
   }
 
-  /** Whether OpenSSL has been freed of it. */
+  /** Whether OpenSSL has freed it. */
   get isOver(): boolean {
     return this.#isFreed;
   }
@@ -98,7 +98,7 @@ export class OpenSslConnection implements StreamOwner {
     if (this.#streams.delete(stream) && !stream.isLocal) this.#theirs--;
   }
 
-  /** Hears what has come on it. */
+  /** Processes received data. */
   poll(): void {
     if (this.#isFreed) return;
     const { ssl } = this.#options.library;
@@ -108,7 +108,7 @@ export class OpenSslConnection implements StreamOwner {
         this.user?.connected();
       }
       if (this.isConnected) this.#accept();
-      // A stream that is over leaves its place to one that waits.
+      // A finished stream makes room for a waiting one.
       while (this.#pollStreams()) this.#accept();
     }
     if (this.#isOpen) this.#look();
@@ -138,7 +138,7 @@ export class OpenSslConnection implements StreamOwner {
     this.touched();
   }
 
-  /** Without a word to the peer. */
+  /** Without notifying the peer. */
   free(): void {
     if (this.#isFreed) return;
     this.#isFreed = true;
@@ -149,7 +149,7 @@ export class OpenSslConnection implements StreamOwner {
     this.#options.library.ssl.SSL_free(this.pointer);
   }
 
-  /** @returns whether streams of the peer came to their end */
+  /** @returns whether streams of the peer have finished */
   #pollStreams(): boolean {
     const before = this.#theirs;
     for (const stream of this.#streams) {
@@ -173,12 +173,12 @@ export class OpenSslConnection implements StreamOwner {
     ssl.ERR_clear_error();
   }
 
-  /** It is about to be over, and OpenSSL still has all of it. */
+  /** Called at its end, while OpenSSL still has all of its state. */
   protected ending(): void {
-    // A server has nothing to remember.
+    // A server stores no sessions.
   }
 
-  /** Whether it is over. */
+  /** Checks whether it has ended. */
   #look(): void {
     const { library, memory } = this.#options;
     const { ssl } = library;
@@ -201,7 +201,7 @@ export class OpenSslConnection implements StreamOwner {
     this.#settle();
   }
 
-  /** When its last datagrams are out, OpenSSL answers strays no longer than it has to. */
+  /** Once its last datagrams are sent, OpenSSL answers late ones only for a short time. */
   #settle(): void {
     if (this.#shutDown() === 1) this.free();
   }
@@ -229,7 +229,7 @@ export class OpenSslConnection implements StreamOwner {
     this.#isOpen = false;
     this.ending();
     this.#closing = setTimeout(() => {
-      // Who has not taken everything by now does without.
+      // A peer that has not acknowledged everything by now gets no more.
       this.#last = { ...this.#last, flushes: false };
       this.touched();
       this.#closing = setTimeout(() => {

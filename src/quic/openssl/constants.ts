@@ -56,7 +56,7 @@ export const BIO_DGRAM_CAP_HANDLES_SRC_ADDR = 1;
 export const BIO_DGRAM_CAP_HANDLES_DST_ADDR = 2;
 export const BIO_DGRAM_CAP_PROVIDES_SRC_ADDR = 4;
 export const BIO_DGRAM_CAP_PROVIDES_DST_ADDR = 8;
-/** `BIO_MSG`: pointers to the octets, the peer's address and ours. */
+/** `BIO_MSG`: pointers to the octets, to the peer's address and to ours. */
 export const BioMessage = { OCTETS: 40, DATA: 0, LENGTH: 8, PEER: 16, LOCAL: 24, FLAGS: 32 } as const;
-/** Room for a `BIO_ADDR`, which is a union of socket addresses: OpenSSL copies all of it. */
+/** Size of a `BIO_ADDR`, a union of socket addresses: OpenSSL copies all of it. */
 export const BIO_ADDR_OCTETS = 112;

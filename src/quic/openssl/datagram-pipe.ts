@@ -1,6 +1,6 @@
 /**
- * Datagrams in and out of OpenSSL through memory: the one end belongs to OpenSSL, the other to us. So one socket serves many
- * listeners, and datagrams come and go by the batch.
+ * Moves datagrams in and out of OpenSSL through memory: one end belongs to OpenSSL, the other to us. So one socket serves many
+ * listeners, and datagrams move in batches.
  */
 import { SOCKET_ADDRESS_OCTETS } from "../../runtime/linux/socket-address.ts";
 import { QuicUnavailable } from "../availability.ts";
@@ -9,14 +9,14 @@ import type { OpenSsl, Pointer, QuicLibrary } from "./library.ts";
 
 /** Datagrams of one call. */
 const BATCH = 64;
-/** Octets of the longest datagram, either way. */
+/** Maximum octets of a datagram, either way. */
 export const DATAGRAM_OCTETS = 2048;
-/** What we let OpenSSL send at the most: behind tunnels and on IPv6 nothing longer is sure to arrive. */
+/** Maximum size of OpenSSL's datagrams: in tunnels and over IPv6, longer ones may not arrive. */
 const MTU = 1472;
-/** Octets that either end may have waiting, addresses included: some 40 datagrams. */
+/** Octets that may wait at either end, addresses included. */
 const ROOM = 64 * 1024;
 
-/** Memory for one batch, shared by all pipes of a thread as nobody looks at it later. */
+/** Memory for one batch. All pipes of a thread share it, because it is only used within a call. */
 export class PipeBatch {
   readonly octets = new Uint8Array(new ArrayBuffer(BATCH * DATAGRAM_OCTETS));
   /** Socket addresses, {@link C.BIO_ADDR_OCTETS} apart. */
@@ -49,7 +49,7 @@ export class PipeBatch {
   }
 }
 
-/** Takes what OpenSSL sends. Octets and address are lent. */
+/** Receives OpenSSL's datagrams. Octets and address are lent. */
 export type DatagramSink = (
   octets: Uint8Array,
   at: number,
@@ -59,7 +59,7 @@ export type DatagramSink = (
 ) => void;
 
 export class DatagramPipe {
-  /** OpenSSL's end, to be given to `SSL_set_bio`, which owns it then. */
+  /** OpenSSL's end, for `SSL_set_bio`, which takes ownership. */
   readonly inner: Pointer;
   readonly #ours: Pointer;
   readonly #ssl: OpenSsl;
@@ -86,8 +86,8 @@ export class DatagramPipe {
   }
 
   /**
-   * Takes a datagram that has arrived. It is handed on with {@link deliver}, before any other pipe of the batch is used.
-   * @returns false where the batch is full: deliver, and try again
+   * Queues a received datagram. It is passed on by {@link deliver}, before any other pipe uses the batch.
+   * @returns false if the batch is full: deliver, and try again
    */
   queue(octets: Uint8Array, length: number, names: Uint8Array, nameAt: number): boolean {
     const slot = this.#queued;
@@ -102,8 +102,8 @@ export class DatagramPipe {
   }
 
   /**
-   * Hands on what was queued.
-   * @param process has OpenSSL look at what it has, so that there is room again
+   * Passes queued datagrams to OpenSSL.
+   * @param process makes OpenSSL process its input, so that there is room again
    */
   deliver(process: () => void): void {
     let done = 0;
@@ -122,14 +122,14 @@ export class DatagramPipe {
       const taken = result === 1 ? this.#batch.count : 0;
       this.#ssl.ERR_clear_error();
       process();
-      // What does not fit when all is processed is lost, as it would be in a network that is full.
+      // Datagrams that still do not fit after processing are lost, as in a congested network.
       if (taken === 0) break;
       done += taken;
     }
     this.#queued = 0;
   }
 
-  /** Takes everything that OpenSSL wants to send. @returns how many datagrams that were */
+  /** Takes all datagrams that OpenSSL wants to send. @returns their number */
   drain(sink: DatagramSink): number {
     const batch = this.#batch;
     let all = 0;

@@ -1,4 +1,4 @@
-/** The moment at which OpenSSL wants to be called again. */
+/** Calls OpenSSL at the time of its next event. */
 import type { OpenSsl, Pointer } from "./library.ts";
 
 export class EventTimer {
@@ -17,7 +17,7 @@ export class EventTimer {
     this.#due = due;
   }
 
-  /** Asks OpenSSL anew. */
+  /** Reads OpenSSL's next event time. */
   set(): void {
     this.#ssl.SSL_get_event_timeout(this.#of, this.#time, this.#infinite);
     if (this.#infinite[0] !== 0) {
@@ -27,7 +27,7 @@ export class EventTimer {
     const seconds = Number(this.#timeView.getBigInt64(0, true));
     const wait = Math.max(1, Math.ceil(seconds * 1000 + this.#timeView.getUint32(8, true) / 1000));
     const dueAt = performance.now() + wait;
-    // Often it is the same moment: a timer that comes a little early does no harm.
+    // Often the time has hardly changed: a timer that fires a little early does no harm.
     if (this.#timer !== undefined && dueAt >= this.#dueAt && dueAt - this.#dueAt < EARLY) return;
     this.cancel();
     this.#dueAt = dueAt;

@@ -1,10 +1,10 @@
 /**
- * Sessions that a client may take up again (RFC 8446 section 2.2): the handshake is shorter then. A server gives them as tickets after the
- * handshake. No data leaves before the handshake is done (0-RTT): OpenSSL has none for QUIC, and it could be replayed.
+ * Sessions that a client may resume for a shorter handshake (RFC 8446 section 2.2). A server sends them as tickets after the
+ * handshake. No data is sent before the handshake is done (0-RTT): OpenSSL does not support it for QUIC, and it could be replayed.
  */
 import type { Pointer, QuicLibrary } from "./library.ts";
 
-/** Servers that are remembered; the oldest go. */
+/** Maximum number of servers; the oldest are dropped. */
 const MAX_KEPT = 64;
 
 export class KeptSessions {
@@ -15,7 +15,7 @@ export class KeptSessions {
     this.#library = library;
   }
 
-  /** Keeps the session of a connection whose server was who it should be, if there is a ticket for it. */
+  /** Keeps the session of a connection to a verified server, if there is a ticket for it. */
   keep(server: string, connection: Pointer): void {
     const { ssl } = this.#library;
     const session = ssl.SSL_get1_session(connection);
@@ -30,7 +30,10 @@ export class KeptSessions {
     this.#kept.set(server, session);
   }
 
-  /** A connection that is about to begin takes up the session with its server. Each is for one: observers cannot tell that two are of one client. */
+  /**
+   * Lets a new connection resume a session with its server. Each session is used once, so that observers cannot link two
+   * connections of a client.
+   */
   resume(server: string, connection: Pointer): void {
     const session = this.#kept.get(server);
     if (session === undefined) return;

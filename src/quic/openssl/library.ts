@@ -1,6 +1,6 @@
 /**
- * The functions of OpenSSL's QUIC, which official binaries of Node 24 and later carry and export, called through koffi. Pointers are
- * numbers: addresses of a process have 47 bits. Whoever calls must hold on to octets for as long as OpenSSL may look at them.
+ * OpenSSL's QUIC functions, which official binaries of Node 24 and later contain and export, called through koffi. Pointers are
+ * numbers, since addresses of a process have 47 bits. The caller must keep octets alive for as long as OpenSSL may use them.
  */
 import { messageOf } from "../../lib/text/message-of.ts";
 import { type ForeignFunctions, loadForeignFunctions, NoForeignFunctions } from "../../runtime/linux/libc.ts";
@@ -12,7 +12,7 @@ export type Pointer = number;
 
 type Octets = Uint8Array | null;
 
-/** Under their names in C. Numbers that say how it went are 1 for success unless a manual page says otherwise. */
+/** Under their names in C. Functions with a status return 1 for success unless a manual page says otherwise. */
 export interface OpenSsl {
   OSSL_QUIC_server_method(): Pointer;
   OSSL_QUIC_client_method(): Pointer;
@@ -40,9 +40,9 @@ export interface OpenSsl {
   SSL_set1_host(ssl: Pointer, name: string): number;
   SSL_set_hostflags(ssl: Pointer, flags: number): void;
   SSL_get_verify_result(ssl: Pointer): number;
-  /** With a text for its last argument, as some commands have it. */
+  /** The variant with a string as its last argument, for some commands. */
   SSL_ctrl(ssl: Pointer, command: number, number: number, text: string | null): number;
-  /** The store that the peer's certificate is checked against in this connection alone. */
+  /** The trust store for the peer's certificate, for this connection only. */
   setVerifyStore(ssl: Pointer, store: Pointer): number;
   X509_VERIFY_PARAM_set1_ip_asc(parameters: Pointer, address: string): number;
   X509_verify_cert_error_string(code: number): string;
@@ -89,7 +89,7 @@ export interface OpenSsl {
   BIO_sendmmsg(bio: Pointer, m: Octets, stride: number, count: number, flags: number, done: Octets): number;
   BIO_recvmmsg(bio: Pointer, m: Octets, stride: number, count: number, flags: number, done: Octets): number;
   BIO_free(bio: Pointer): number;
-  /** @param at where a pointer to the octets stands; it is moved behind them */
+  /** @param at holds a pointer to the octets, which is moved to their end */
   d2i_X509(out: Octets, at: Octets, length: number): Pointer;
   X509_free(certificate: Pointer): void;
   X509_STORE_new(): Pointer;
@@ -105,7 +105,7 @@ export interface OpenSsl {
   ERR_error_string_n(code: number, out: Octets, size: number): void;
 }
 
-/** What they return and take in C. */
+/** Return and parameter types in C. */
 const SIGNATURES: Readonly<Record<Exclude<keyof OpenSsl, "setVerifyStore">, string>> = {
   OSSL_QUIC_server_method: "P()",
   OSSL_QUIC_client_method: "P()",
@@ -196,23 +196,23 @@ const TYPES: Readonly<Record<string, string>> = {
   str: "const char *",
 };
 
-/** The library, and what koffi does besides calling functions. */
+/** The library, and koffi's helpers. */
 export interface QuicLibrary {
   readonly ssl: OpenSsl;
-  /** A function of C that calls one of ours, in this thread and while it waits for OpenSSL. It must not throw. */
+  /** A C function that calls one of ours, in this thread and during an OpenSSL call. It must not throw. */
   callback(parameters: readonly string[], call: (...values: number[]) => number): Pointer;
   /** The same for `void (*)(const SSL *, const char *)`. */
   textCallback(call: (text: string) => void): Pointer;
   readonly addressOf: (octets: Uint8Array) => Pointer;
-  /** Memory that OpenSSL allocated. */
+  /** Memory allocated by OpenSSL. */
   view(address: Pointer, octets: number): Uint8Array;
-  /** The errors that OpenSSL has noted in this thread, which are none then. */
+  /** Takes the errors from OpenSSL's error queue of this thread. */
   errors(): string;
 }
 
 /**
  * Looks up all functions. Loaded libraries belong to a thread, as callbacks do.
- * @throws QuicUnavailable where one is missing, or this is no place for koffi
+ * @throws QuicUnavailable if a function is missing, or koffi does not work here
  */
 export async function loadQuicLibrary(): Promise<QuicLibrary> {
   judgeOpenSsl(process.versions.openssl);

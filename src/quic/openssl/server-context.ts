@@ -1,14 +1,14 @@
-/** What all connections of a listener share: application protocol, certificate, and how clients prove who they are. */
+/** Shared by all connections of a listener: application protocol, certificate, and client authentication. */
 import { certificatesIn, KeyedChain, TrustStore } from "./certificates.ts";
 import * as C from "./constants.ts";
 import type { Pointer, QuicLibrary } from "./library.ts";
 
-/** Who the server is, as it can be handed to another thread. */
+/** The server's identity, in a form that can be sent to another thread. */
 export interface QuicIdentity {
   /** PEM. */
   readonly certificate: string;
   readonly key: string;
-  /** PEM; what clients' certificates are checked against. */
+  /** PEM; trusted authorities for clients' certificates. */
   readonly authorities: string | undefined;
   readonly clientAuthentication: "nocert" | "request" | "require" | "verify_if_given" | "require_and_verify";
   readonly logsKeys: boolean;
@@ -18,7 +18,7 @@ interface InForce {
   readonly chain: KeyedChain;
   readonly trust: TrustStore | undefined;
   readonly verifyMode: number;
-  /** Whether any certificate will do. */
+  /** Whether any certificate is accepted. */
   readonly takesAny: boolean;
   readonly logsKeys: boolean;
 }
@@ -26,12 +26,12 @@ interface InForce {
 export class ServerContext {
   readonly pointer: Pointer;
   readonly #library: QuicLibrary;
-  /** What OpenSSL may look at until it is freed. */
+  /** Kept alive because OpenSSL uses it until the context is freed. */
   readonly #protocols: Uint8Array;
   readonly #takeAny: Pointer;
   #inForce: InForce | undefined;
 
-  /** @param onKeys takes secrets of connections, a line each */
+  /** @param onKeys receives secrets of connections, one line each */
   constructor(library: QuicLibrary, protocol: string, onKeys: (line: string) => void) {
     this.#library = library;
     const { ssl } = library;
@@ -58,8 +58,8 @@ export class ServerContext {
   }
 
   /**
-   * For connections that begin from now on. Without an identity none can.
-   * @throws Error where certificate and key are no good
+   * For new connections. Without an identity they are refused.
+   * @throws Error if certificate or key is invalid
    */
   identify(identity: QuicIdentity | undefined): void {
     const before = this.#inForce;
@@ -89,7 +89,7 @@ export class ServerContext {
     };
   }
 
-  /** A client that offers other protocols alone is refused (RFC 9001 section 8.1). */
+  /** A client that offers only other protocols is refused (RFC 9001 section 8.1). */
   #select(out: Pointer, length: Pointer, theirs: Pointer, count: number): number {
     const mine = this.#protocols;
     const { ssl } = this.#library;
@@ -97,7 +97,7 @@ export class ServerContext {
     return result === C.OPENSSL_NPN_NEGOTIATED ? C.SSL_TLSEXT_ERR_OK : C.SSL_TLSEXT_ERR_ALERT_FATAL;
   }
 
-  /** Asked in each handshake. */
+  /** Called in each handshake. */
   #identify(connection: Pointer): number {
     const { ssl } = this.#library;
     const identity = this.#inForce;
@@ -106,7 +106,7 @@ export class ServerContext {
     ssl.SSL_certs_clear(connection);
     if (ssl.SSL_use_cert_and_key(connection, chain.leaf, chain.key, chain.chain, 1) !== 1) return 0;
     if (verifyMode === C.SSL_VERIFY_NONE) return 1;
-    // Who takes up a session again shows no certificate: each connection has to.
+    // A resumed session sends no certificate, but each connection must.
     ssl.SSL_set_num_tickets(connection, 0);
     if (trust !== undefined) ssl.setVerifyStore(connection, trust.pointer);
     ssl.SSL_set_verify(connection, verifyMode, takesAny ? this.#takeAny : 0);
@@ -114,7 +114,7 @@ export class ServerContext {
   }
 }
 
-/** As ALPN has it, in octets that V8 does not move. */
+/** In ALPN's format, in octets that V8 does not move. */
 export function protocolList(protocol: string): Uint8Array {
   const list = new Uint8Array(new ArrayBuffer(1 + protocol.length));
   list[0] = protocol.length;

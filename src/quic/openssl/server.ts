@@ -1,4 +1,4 @@
-/** A QUIC server on one UDP socket, in a thread of its own. */
+/** A QUIC server on one UDP socket, in its own thread. */
 import {
   askForPacketInfo,
   BATCH,
@@ -21,30 +21,30 @@ import { StreamMemory } from "./stream.ts";
 export interface QuicServerOptions {
   readonly library: QuicLibrary;
   readonly sockets: LinuxSockets;
-  /** Of a UDP socket, bound and without readers. */
+  /** Of a bound UDP socket that no other code reads. */
   readonly fd: number;
   readonly family: 4 | 6;
-  /** Whether it is bound to no address of its own. */
+  /** Whether it is bound to all addresses. */
   readonly isWildcard: boolean;
   readonly context: ServerContext;
-  /** Streams of one client that may be open at one time. */
+  /** Open streams of one client. */
   readonly maxStreams: () => number;
-  /** Handshakes that may begin in a second. */
+  /** Handshakes that may start in a second. */
   readonly handshakesPerSecond: number;
-  /** So that nobody can tell who shares a listener with whom. */
+  /** Makes it unpredictable which clients share a listener. */
   readonly seed: number;
-  /** @returns `undefined` where the connection is not wanted; whoever says so closes it */
+  /** @returns `undefined` to refuse the connection, which the callee has closed */
   readonly onConnection: (connection: QuicConnection) => QuicConnectionUser | undefined;
-  /** A handshake is not begun because there are too many. */
+  /** A handshake is refused because there are too many. */
   readonly onTurnedAway: () => void;
-  /** All that had come was looked at. */
+  /** All received datagrams have been processed. */
   readonly onTurn: () => void;
   readonly onError: (error: Error) => void;
 }
 
-/** Listeners of OpenSSL's behind the socket. */
+/** OpenSSL listeners behind the socket. */
 const SHARDS = 64;
-/** In place of the number of a shard. */
+/** Replaces the number of a shard. */
 const NOBODY = 255;
 const DATAGRAMS_A_TURN = 16 * BATCH;
 
@@ -53,12 +53,12 @@ export class QuicServer implements Reader {
   readonly #received: ReceiveBatch;
   readonly #sending: SendBatch;
   readonly #nameLength: number;
-  /** Where family, port and address end in a socket address. */
+  /** End of family, port and address in a socket address. */
   readonly #addressEnd: number;
   readonly #arrivals: ArrivalTable | undefined;
   readonly #memory = new StreamMemory();
   readonly #batch: PipeBatch;
-  /** Made when the first of their clients comes. */
+  /** Each is made for its first client. */
   readonly #shards: (Shard | undefined)[] = Array.from({ length: SHARDS });
   readonly #shardOfSlot = new Uint8Array(BATCH);
   readonly #touched = new Set<Shard>();
@@ -76,7 +76,7 @@ export class QuicServer implements Reader {
     const packetInfo = options.isWildcard && askForPacketInfo(libc, fd, family) === 0;
     const batch = { slotOctets: DATAGRAM_OCTETS, named: family, packetInfo };
     this.#received = new ReceiveBatch(libc, batch);
-    // As a network that is full would do it: QUIC sends anew.
+    // As in a congested network: QUIC retransmits.
     const failures = { full: () => undefined, refused: () => undefined };
     this.#sending = SendBatch.through(libc, fd, batch, failures);
     this.#nameLength = family === 4 ? SocketAddress4.OCTETS : SocketAddress6.OCTETS;
@@ -84,23 +84,23 @@ export class QuicServer implements Reader {
     this.#arrivals = packetInfo ? new ArrivalTable(this.#addressEnd) : undefined;
     this.#batch = new PipeBatch(options.library);
     this.#handshakes = options.handshakesPerSecond;
-    // So that what is missing shows at the start.
+    // Made at once, so that a missing function is reported at the start.
     this.#shards[0] = this.#newShard();
     const errno = loop.watch(fd, this);
-    if (errno !== 0) onError(new Error(`the system does not tell of datagrams (errno ${errno})`));
+    if (errno !== 0) onError(new Error(`the system does not report datagrams (errno ${errno})`));
   }
 
-  /** Octets that peers have not taken; short messages do not count, as OpenSSL has them by itself. */
+  /** Octets that peers have not acknowledged, without short messages, which OpenSSL keeps on its own. */
   get unsent(): number {
     return this.#memory.unsent;
   }
 
-  /** Those included that have ended, and not been forgotten yet. */
+  /** Including closed ones that are not freed yet. */
   get connections(): number {
     return this.#shards.reduce((sum, shard) => sum + (shard?.connections ?? 0), 0);
   }
 
-  /** Looks again for streams that were left waiting. */
+  /** Checks again for waiting streams. */
   touchAll(): void {
     for (const shard of this.#shards) if (shard !== undefined) this.#touch(shard);
   }
@@ -119,10 +119,10 @@ export class QuicServer implements Reader {
     return true;
   }
 
-  /** Has everything looked at that was touched, and sends what comes of it. */
+  /** Processes everything that was touched, and sends the results. */
   run(): void {
     if (this.#isClosed) return;
-    // What one connection brings may touch others.
+    // Data of one connection may touch others.
     for (const shard of this.#touched) {
       this.#touched.delete(shard);
       shard.run();
@@ -139,7 +139,7 @@ export class QuicServer implements Reader {
     this.#options.sockets.loop.close(this.#options.fd);
   }
 
-  /** Deals the datagrams of a batch out, those of one shard together. */
+  /** Distributes the datagrams of a batch, those of one shard together. */
   #deal(count: number): void {
     const shardOf = this.#shardOfSlot;
     for (let slot = 0; slot < count; slot++) shardOf[slot] = this.#addressed(slot);
@@ -158,7 +158,7 @@ export class QuicServer implements Reader {
     }
   }
 
-  /** @returns the number of the shard that a datagram is for */
+  /** @returns the number of the datagram's shard */
   #addressed(slot: number): number {
     const { names, packetInfo } = this.#received;
     if (this.#received.length(slot) === 0 || this.#received.cutOff(slot)) return NOBODY;
@@ -179,7 +179,7 @@ export class QuicServer implements Reader {
     else this.#options.onTurnedAway();
   }
 
-  /** A bucket of as many as may begin in a second. */
+  /** A token bucket for one second of handshakes. */
   #mayBegin(): boolean {
     const { handshakesPerSecond } = this.#options;
     const now = performance.now();
@@ -266,7 +266,9 @@ export class QuicServer implements Reader {
   }
 }
 
-/** Whether a datagram begins with an Initial packet that has a token (RFC 9000 section 17.2.2): a connection may begin with it. */
+/**
+ * Whether a datagram begins with an Initial packet that has a token (RFC 9000 section 17.2.2), so that it may open a connection.
+ */
 function hasToken(octets: Uint8Array, length: number): boolean {
   if (((octets[0] as number) & 0xb0) !== 0x80) return false;
   const destination = 6;

@@ -1,6 +1,6 @@
 /**
- * A part of a server's connections. OpenSSL looks at every connection of a listener whenever it looks at one, so a server has many
- * listeners behind one socket, and deals its clients out among them.
+ * A part of a server's connections. OpenSSL processes all connections of a listener for each event of one, so a server has many
+ * listeners behind one socket and distributes its clients among them.
  */
 import { readAddress, readPort } from "../../runtime/linux/socket-address.ts";
 import { QuicUnavailable } from "../availability.ts";
@@ -18,7 +18,7 @@ export interface ShardOptions {
   readonly memory: StreamMemory;
   readonly batch: PipeBatch;
   readonly maxStreams: () => number;
-  /** @returns `undefined` where the connection is not wanted; it is closed then */
+  /** @returns `undefined` to refuse the connection, which is then closed */
   readonly onConnection: (connection: OpenSslConnection) => QuicConnectionUser | undefined;
   readonly sink: DatagramSink;
   /** It has to be run before this turn ends. */
@@ -31,7 +31,7 @@ export class Shard {
   readonly #pipe: DatagramPipe;
   readonly #connections = new Set<OpenSslConnection>();
   readonly #timer: EventTimer;
-  /** Whether OpenSSL has looked at everything by now. */
+  /** Whether OpenSSL has processed everything. */
   #isFresh = false;
   readonly #process = (): void => {
     this.#options.library.ssl.SSL_handle_events(this.#listener);
@@ -57,20 +57,20 @@ export class Shard {
     return this.#connections.size;
   }
 
-  /** Takes a datagram of a client that has a connection, or asks for its address to be validated. */
+  /** Queues a datagram of a known client, or of one whose address must be validated. */
   queue(octets: Uint8Array, length: number, names: Uint8Array, nameAt: number): void {
     if (this.#pipe.queue(octets, length, names, nameAt)) return;
     this.deliver();
     this.#pipe.queue(octets, length, names, nameAt);
   }
 
-  /** Hands on what was queued, before another shard gets something. */
+  /** Passes on the queued datagrams, before another shard queues any. */
   deliver(): void {
     this.#pipe.deliver(this.#process);
     this.#isFresh = true;
   }
 
-  /** Takes a datagram that may begin a connection: whatever there is of new ones behind it is that of its sender. */
+  /** Processes a datagram that may open a connection: any new connection after it belongs to its sender. */
   begin(octets: Uint8Array, length: number, names: Uint8Array, nameAt: number): void {
     this.deliver();
     this.queue(octets, length, names, nameAt);
@@ -84,7 +84,7 @@ export class Shard {
     ssl.ERR_clear_error();
   }
 
-  /** Does all that there is to do, and sends what comes of it. */
+  /** Processes all pending events, and sends the results. */
   run(): void {
     if (!this.#isFresh) this.#process();
     this.#isFresh = false;
@@ -93,7 +93,7 @@ export class Shard {
       if (connection.isOver) this.#connections.delete(connection);
     }
     this.#process();
-    // What OpenSSL had no room for leaves when there is some again.
+    // Data that OpenSSL had no room for is sent when there is some again.
     while (this.#pipe.drain(this.#options.sink) > 0) this.#process();
     this.#timer.set();
   }

@@ -1,26 +1,28 @@
-/** A stream of OpenSSL's. */
+/** An OpenSSL stream. */
 import type { QuicConnection, QuicStream, QuicStreamUser } from "../quic.ts";
 import * as C from "./constants.ts";
 import type { Pointer, QuicLibrary } from "./library.ts";
 
-/** Octets that are handed to OpenSSL and forgotten. Of more than these the stream stays until the peer has them. */
+/**
+ * Up to this many octets, a stream is freed as soon as OpenSSL has its data. Above, it stays until the peer has acknowledged them.
+ */
 const FORGOTTEN = 4096;
 
-/** Memory for what OpenSSL tells, shared by all connections of a thread. */
+/** Memory for OpenSSL's results, shared by all connections of a thread. */
 export class StreamMemory {
   readonly closeInfo = new Uint8Array(new ArrayBuffer(C.CloseInfo.OCTETS));
   readonly octets = new Uint8Array(new ArrayBuffer(65_536));
   readonly number = new Uint8Array(new ArrayBuffer(8));
   readonly view = new DataView(this.number.buffer);
-  /** Octets written, and not known to have arrived. */
+  /** Octets written and not acknowledged. */
   unsent = 0;
 }
 
 /** The connection, as its streams see it. */
 export interface StreamOwner extends QuicConnection {
-  /** Octets or codes are with OpenSSL that have to leave. */
+  /** OpenSSL has octets or codes to send. */
   touched(): void;
-  /** OpenSSL has been freed of the stream. */
+  /** OpenSSL has freed the stream. */
   forget(stream: OpenSslStream): void;
 }
 
@@ -33,12 +35,12 @@ export class OpenSslStream implements QuicStream {
   readonly #library: QuicLibrary;
   readonly #memory: StreamMemory;
   readonly #pointer: Pointer;
-  /** What OpenSSL had no room for. */
+  /** Octets that OpenSSL had no room for. */
   #rest: Uint8Array | undefined;
   #restIsLast = false;
   #reads: boolean;
   #isFinished = false;
-  /** Octets given to OpenSSL, and not known to have arrived. */
+  /** Octets given to OpenSSL and not acknowledged. */
   #unsent = 0;
   #isFreed = false;
 
@@ -58,7 +60,7 @@ export class OpenSslStream implements QuicStream {
     this.#reads = !(isLocal && this.isUnidirectional);
   }
 
-  /** Whether nothing more is to be expected of it. */
+  /** Whether it is finished in both directions. */
   get isOver(): boolean {
     return this.#isFreed;
   }
@@ -71,7 +73,7 @@ export class OpenSslStream implements QuicStream {
     this.#push(octets, isLast);
     this.connection.touched();
     if (isLast && this.#rest === undefined && this.#unsent <= FORGOTTEN) {
-      // What the peer still says on it is not heard.
+      // Further data of the peer is ignored.
       if (!this.isLocal || !this.#reads) this.free();
     }
   }
@@ -85,7 +87,7 @@ export class OpenSslStream implements QuicStream {
     this.free();
   }
 
-  /** Reads what has come, and writes what waits for room. */
+  /** Reads received data, and writes waiting data. */
   poll(): void {
     if (this.#reads) this.#read();
     if (this.#isFreed) return;
@@ -125,7 +127,7 @@ export class OpenSslStream implements QuicStream {
     const error = result === 1 ? C.SSL_ERROR_WANT_WRITE : ssl.SSL_get_error(this.#pointer, result);
     ssl.ERR_clear_error();
     if (error === C.SSL_ERROR_WANT_WRITE || error === C.SSL_ERROR_WANT_READ) {
-      // The octets may belong to who gave them.
+      // The octets may belong to the caller.
       this.#rest = this.#rest === undefined ? octets.slice(taken) : octets.subarray(taken);
       this.#restIsLast = isLast;
       return;
@@ -144,7 +146,7 @@ export class OpenSslStream implements QuicStream {
       SSL_VALUE_STREAM_WRITE_BUF_USED,
       number,
     );
-    // OpenSSL forgets the buffer of a stream once the peer has all of it.
+    // OpenSSL frees the buffer of a stream once the peer has acknowledged all of it.
     if (known !== 1) ssl.ERR_clear_error();
     return known !== 1 || view.getUint32(0, true) === 0;
   }

@@ -174,6 +174,12 @@ export class PluginRegistry {
     return loaded.definition;
   }
 
+  /** The definition, where {@link definition} has loaded it. */
+  loaded(name: string): PluginDefinition<unknown> | undefined {
+    const entry = this.#entry(name);
+    return entry && this.#modules.definitions.get(keyOf(entry))?.definition;
+  }
+
   #entry(name: string): PluginEntry | undefined {
     return this.entries[this.position(name)];
   }

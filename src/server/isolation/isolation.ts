@@ -61,6 +61,16 @@ export function isolated<T>(definition: PluginDefinition<T>, budget: number): Pl
         }
       },
     }),
+    ...(definition.claims !== undefined && {
+      claims(directive) {
+        try {
+          return definition.claims?.(directive);
+        } catch {
+          // Lint does without it.
+          return undefined;
+        }
+      },
+    }),
     ...(definition.create !== undefined && {
       create(config, site) {
         const silenced = silencedSite(site, unseen);

@@ -1,14 +1,14 @@
-/** What a client says in a SETTINGS frame (RFC 9113 section 6.5). */
+/** Reads a client's SETTINGS frame (RFC 9113 section 6.5). */
 import { readU16, readU32 } from "../../dns/octets.ts";
 import { ErrorCode, type ErrorCodeNumber, MAX_WINDOW, SETTING_OCTETS, Setting } from "./http2-frames.ts";
 
-/** There are six; a frame may name each of them several times. */
+/** There are six settings; a frame may repeat each of them. */
 const MAX_SETTINGS = 64;
 
 /**
- * Of all that a client may say one thing matters here: what it takes on each stream.
+ * The only setting that matters here: the initial window of streams.
  * @param payload whole settings
- * @param window what it said before
+ * @param window the previous value
  */
 export function readStreamWindow(
   payload: Uint8Array,

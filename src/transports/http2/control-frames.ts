@@ -1,7 +1,7 @@
-/** Frames that carry no part of a request (RFC 9113 section 6): how long each is, and on which streams it may come. */
+/** Frames that belong to no request (RFC 9113 section 6): their lengths, and the streams on which they may come. */
 import { ErrorCode, type ErrorCodeNumber, FrameFlag, FrameType, SETTING_OCTETS } from "./http2-frames.ts";
 
-/** The length of a payload, for types that have only one. */
+/** Payload length of types with a fixed one. */
 const LENGTHS: Readonly<Record<number, number>> = {
   [FrameType.PRIORITY]: 5,
   [FrameType.RST_STREAM]: 4,
@@ -11,7 +11,7 @@ const LENGTHS: Readonly<Record<number, number>> = {
 const OF_CONNECTION: ReadonlySet<number> = new Set([FrameType.SETTINGS, FrameType.PING, FrameType.GOAWAY]);
 const OF_STREAM: ReadonlySet<number> = new Set([FrameType.PRIORITY, FrameType.RST_STREAM]);
 
-/** @returns why such a frame ends the connection, whatever it says */
+/** @returns the error code if such a frame ends the connection, whatever its payload */
 export function frameFault(
   type: number,
   flags: number,
@@ -19,7 +19,7 @@ export function frameFault(
   length: number,
 ): ErrorCodeNumber | undefined {
   const isOnWrongStream = id === 0 ? OF_STREAM.has(type) : OF_CONNECTION.has(type);
-  // A client does not push.
+  // A client cannot push.
   if (isOnWrongStream || type === FrameType.PUSH_PROMISE) return ErrorCode.PROTOCOL_ERROR;
   if (type === FrameType.SETTINGS) {
     const isRightLength = (flags & FrameFlag.ACK) === 0 ? length % SETTING_OCTETS === 0 : length === 0;

@@ -15,10 +15,10 @@ import { FRAME_HEAD, FrameFlag, FrameType, writeFrameHead } from "./http2-frames
 import { Http2Stream, type StreamHome } from "./http2-stream.ts";
 import type { RequestHead } from "./request-head.ts";
 
-/** What the streams of a listener share. */
+/** State shared by the streams of a listener. */
 export class DohRequests {
   readonly options: HttpQueriesOptions;
-  /** Where messages of GET requests are decoded to, one after the other: they are lent to the receiver. */
+  /** Messages of GET requests are decoded into this buffer and lent to the receiver. */
   readonly message = new Uint8Array(MAX_BODY);
   readonly #refusals = new Map<number, { readonly block: Uint8Array; readonly body: Uint8Array }>();
 
@@ -49,12 +49,12 @@ const OK_BEGINNING = Uint8Array.from([
   ]),
   ...encodeFields([["content-length", ""]]).subarray(0, 2),
 ]);
-/** The name of `cache-control`; then come the length of the value, and the value. */
+/** The name of `cache-control`; the length of the value and the value follow. */
 const CACHE_CONTROL = encodeFields([["cache-control", ""]]).subarray(0, 2);
 const MAX_AGE = Buffer.from("max-age=", "latin1");
-/** Digits of the length and the age that come in addition to those of the numbers that are known at first: five, and those of 32 bits. */
+/** Reserved digits of length and age beyond those of the first guess: five, and those of 32 bits. */
 const MORE_DIGITS = 5 + 10;
-/** Octets of a header with numbers of no digits. */
+/** Octets of a header without digits. */
 const OK_OCTETS = OK_BEGINNING.length + 1 + CACHE_CONTROL.length + 1 + MAX_AGE.length;
 
 export class DohStream extends Http2Stream implements ReplyPort {
@@ -63,7 +63,7 @@ export class DohStream extends Http2Stream implements ReplyPort {
   #octets: Uint8Array = NO_OCTETS;
   #maxAge = 0;
   #isHead = false;
-  /** Where the response goes in the output, and how long its header was thought to be. */
+  /** Start of the response in the output, and the estimated length of its header. */
   #at = 0;
   #header = 0;
 
@@ -105,7 +105,7 @@ export class DohStream extends Http2Stream implements ReplyPort {
     this.#maxAge = maxAge(reply, this.#requests.options.wallTime());
   }
 
-  /** Right behind the header in the output, as long as nothing else is known to be in the way. */
+  /** Directly after the header's room in the output, unless the body cannot be sent at once. */
   buffer(size: number): Uint8Array {
     const { output, beginning } = this.home.sender;
     this.#header = beginning + OK_OCTETS + digitsOf(size) + digitsOf(this.#maxAge);
@@ -128,7 +128,7 @@ export class DohStream extends Http2Stream implements ReplyPort {
     }
     const block = new Uint8Array(OK_OCTETS + digitsOf(length) + digitsOf(this.#maxAge));
     this.#writeHeader(block, 0, length);
-    // The output is written to before the body is: that lies in it.
+    // The output is written to before the body, which lies in it.
     home.respond(this, block, copyOctets(octets, 0, length));
   }
 
@@ -178,7 +178,7 @@ export class DohStream extends Http2Stream implements ReplyPort {
     sender.wrote(this, body + length, length);
   }
 
-  /** @returns where it ends */
+  /** @returns its end */
   #writeHeader(out: Uint8Array, start: number, length: number): number {
     const lengthDigits = digitsOf(length);
     const ageDigits = digitsOf(this.#maxAge);
@@ -202,7 +202,7 @@ function isText(octets: Uint8Array, start: number, end: number, text: Uint8Array
   return true;
 }
 
-/** What each octet of base64url stands for; 64 for all others. */
+/** The value of each base64url digit; 64 for all other octets. */
 const DIGITS = base64urlDigits();
 
 function base64urlDigits(): Uint8Array {
@@ -213,8 +213,8 @@ function base64urlDigits(): Uint8Array {
 }
 
 /**
- * Decodes the message of the usual request target: the path, and nothing but `dns` behind it.
- * @returns its octets; 0 for any other target, right or wrong
+ * Decodes the message of the usual request target: the path with only `dns` as its query.
+ * @returns its octets; 0 for any other target, valid or not
  */
 function decodeTarget(path: Uint8Array, start: number, end: number, out: Uint8Array): number {
   const first = start + GET_TARGET.length;

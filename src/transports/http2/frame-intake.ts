@@ -1,4 +1,7 @@
-/** Takes what a client of HTTP/2 sends apart: the preface, frames in whatever pieces they come, header blocks of several frames (RFC 9113 section 4). */
+/**
+ * Parses the data of an HTTP/2 client: the preface, frames in chunks of any size, header blocks of several frames (RFC 9113 section
+ * 4).
+ */
 import { copyOctets, readU32 } from "../../dns/octets.ts";
 import { MAX_BLOCK } from "./hpack-decoder.ts";
 import {
@@ -12,12 +15,12 @@ import {
   PREFACE,
 } from "./http2-frames.ts";
 
-/** What frames bring. All octets are lent. */
+/** Receives the content of frames. All octets are lent. */
 export interface FrameUser {
-  /** Nothing more is taken for now. */
+  /** Whether parsing is suspended. */
   readonly isBusy: boolean;
   /**
-   * @param dependency the stream that it depends on (RFC 7540 section 5.3.1), 0 where the client does not say
+   * @param dependency the stream that it depends on (RFC 7540 section 5.3.1), 0 without one
    * @param octets header block, from `start` to `end`
    */
   header(
@@ -32,7 +35,7 @@ export interface FrameUser {
   data(id: number, isLast: boolean, octets: Uint8Array, length: number): void;
   /** Any other frame. */
   control(type: number, flags: number, id: number, payload: Uint8Array): void;
-  /** These are no frames, or not in the order that they have to be in. */
+  /** The data has invalid frames, or valid ones in a wrong order. */
   fail(code: ErrorCodeNumber): void;
 }
 
@@ -41,12 +44,12 @@ const NO_OCTETS = new Uint8Array(0);
 
 export class FrameIntake {
   readonly #user: FrameUser;
-  /** What is not whole yet. */
+  /** An incomplete frame. */
   #pending: Uint8Array = NO_OCTETS;
   #hasPreface = false;
   #hasSettings = false;
   #isBroken = false;
-  /** A header that goes on in the next frame: the stream, 0 for none. */
+  /** Stream of a header block that continues in the next frame, 0 for none. */
   #blockStream = 0;
   #blockIsLast = false;
   #blockDependency = 0;
@@ -57,12 +60,12 @@ export class FrameIntake {
     this.#user = user;
   }
 
-  /** Octets that have come and are not taken yet. */
+  /** Octets received but not yet parsed. */
   get pending(): number {
     return this.#pending.length + this.#blockOctets;
   }
 
-  /** Takes what has come, and what was left because the user was busy. */
+  /** Parses new data, and data left while the user was busy. */
   take(data: Uint8Array): void {
     const octets = this.#pending.length === 0 ? data : Buffer.concat([this.#pending, data]);
     let at = 0;
@@ -90,7 +93,7 @@ export class FrameIntake {
       this.#frame(octets[at + 3] as number, octets[at + 4] as number, id, octets, start, start + length);
       at = start + length;
     }
-    // What is left is copied, so that a few octets do not hold on to a large chunk.
+    // The rest is copied, so that it does not keep a large chunk alive.
     if (this.#isBroken || at === octets.length) this.#pending = NO_OCTETS;
     else this.#pending = at === 0 && data !== octets ? octets : copyOctets(octets, at, octets.length);
   }
@@ -104,7 +107,7 @@ export class FrameIntake {
     let from = start;
     let to = end;
     if ((type === FrameType.DATA || type === FrameType.HEADERS) && (flags & FrameFlag.PADDED) !== 0) {
-      // A frame without the octet that says how much has none of it either.
+      // A frame without the octet for the padding length has no padding.
       to -= start === end ? 1 : (octets[start] as number);
       from++;
     }

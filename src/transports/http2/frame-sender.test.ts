@@ -6,7 +6,7 @@ import { FrameSender } from "./frame-sender.ts";
 import { OutputSlab } from "./gathered-output.ts";
 import { FrameType } from "./http2-frames.ts";
 
-/** A socket whose client takes nothing. */
+/** A socket whose client reads nothing. */
 class FullSocket extends Socket {
   override writableLength = 0;
 
@@ -19,12 +19,12 @@ class FullSocket extends Socket {
 for (const [title, socket, copies] of [
   ["counts once in the clear", new FullSocket(), 1],
   [
-    "counts twice over TLS, which has it encrypted as well",
+    "counts twice over TLS, which also keeps it encrypted",
     Object.assign(new FullSocket(), { encrypted: true }),
     2,
   ],
 ] as const)
-  test(`what a client leaves unread ${title}`, () => {
+  test(`unread data ${title}`, () => {
     let held = 0;
     const account: ConnectionAccount = {
       unsentLimit: 1_000_000,

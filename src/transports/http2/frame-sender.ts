@@ -1,4 +1,4 @@
-/** What leaves on one connection of HTTP/2: frames, gathered into few writes, within the windows of the client (RFC 9113 section 5.2). */
+/** The send side of an HTTP/2 connection: frames, gathered into few writes, within the client's windows (RFC 9113 section 5.2). */
 import type { Socket } from "node:net";
 import { copyOctets, writeU32 } from "../../dns/octets.ts";
 import { type ConnectionAccount, REPLY_OBJECTS_OCTETS, UNNOTICED } from "../connection-budget.ts";
@@ -14,20 +14,20 @@ import {
   writeFrameHead,
 } from "./http2-frames.ts";
 
-/** A stream, as far as sending goes. */
+/** The send state of a stream. */
 export interface SendingStream {
   readonly id: number;
-  /** What the client still takes on it. */
+  /** The stream's send window. */
   sendWindow: number;
-  /** What of a response waits for the client's windows, and the trailers that come last. */
+  /** The part of a response that waits for the client's windows, and its trailers. */
   unsent: Uint8Array | undefined;
   trailers: Uint8Array | undefined;
 }
 
 export interface SenderUser<Stream> {
-  /** The last of a response is on its way. */
+  /** The last frame of a response has been written. */
   finished(stream: Stream): void;
-  /** The client leaves more unread than it may. */
+  /** The client leaves too much unread. */
   unread(): void;
 }
 
@@ -37,20 +37,20 @@ export class FrameSender<Stream extends SendingStream> {
   readonly #account: ConnectionAccount;
   readonly #user: SenderUser<Stream>;
   readonly #isSeparate: boolean;
-  /** What waits in a socket of TLS is there twice: as it was written, and encrypted. */
+  /** Over TLS, waiting data exists twice: as written, and encrypted. */
   readonly #copies: 1 | 2;
-  /** What the client takes on the connection. */
+  /** The connection's send window. */
   #window = DEFAULT_WINDOW;
   #hasSaidNoTable = false;
   /** Octets of bodies that wait for the client's windows. */
   #waiting = 0;
-  /** Octets of requests that are not whole. */
+  /** Octets of incomplete requests. */
   #kept = 0;
-  /** Octets that have come and are not taken yet. */
+  /** Octets received but not yet processed. */
   #arrived = 0;
-  /** Writes that the socket has not told the end of. */
+  /** Writes in progress. */
   #writes = 0;
-  /** The client is behind with reading; how much had left when that was looked at last, and when it was less. */
+  /** Whether the client is behind with reading, how much had been sent at the last check, and the time when it was less. */
   #isBehind = false;
   #left = 0;
   #leftAt = 0;
@@ -66,7 +66,7 @@ export class FrameSender<Stream extends SendingStream> {
     this.#note();
   };
 
-  /** @param isSeparate each response leaves in a write, and so a record of TLS, of its own */
+  /** @param isSeparate whether each response has its own write, and so its own TLS record */
   constructor(
     socket: Socket,
     account: ConnectionAccount,
@@ -79,27 +79,27 @@ export class FrameSender<Stream extends SendingStream> {
     this.#user = user;
     this.#isSeparate = isSeparate;
     this.#copies = "encrypted" in socket ? 2 : 1;
-    // Node joins what waits for a write that is under way.
+    // Node joins writes that wait for another write.
     if (isSeparate) Object.defineProperty(socket, "_writev", { value: undefined });
     this.output = new GatheredOutput(slab, (octets) => this.#write(octets));
   }
 
-  /** Whether the client has to read before more is taken from it. */
+  /** Whether the client has to read before the server processes more of its data. */
   get isFull(): boolean {
     return this.#isBehind && this.#socket.writableLength > this.#account.unsentLimit;
   }
 
-  /** Whether so much waits for the client's windows that nothing more should be begun. */
+  /** Whether so much waits for the client's windows that no new request should start. */
   get isCrowded(): boolean {
     return this.#waiting > this.#account.unsentLimit / 2;
   }
 
-  /** Octets in front of the next header block of a response, which {@link writeBeginning} writes. */
+  /** Octets before the next response's header block, written by {@link writeBeginning}. */
   get beginning(): 0 | 1 {
     return this.#hasSaidNoTable ? 0 : 1;
   }
 
-  /** The first block of a connection says that there is no dynamic table. @returns where the block goes on */
+  /** The first block of a connection disables the dynamic table. @returns where the block continues */
   writeBeginning(out: Uint8Array, at: number): number {
     if (this.#hasSaidNoTable) return at;
     this.#hasSaidNoTable = true;
@@ -107,12 +107,12 @@ export class FrameSender<Stream extends SendingStream> {
     return at + 1;
   }
 
-  /** Whether a body of so many octets may leave at once, as one frame. */
+  /** Whether a body of this many octets may be sent at once, in one frame. */
   hasWindow(stream: Stream, octets: number): boolean {
     return octets <= MAX_FRAME && octets <= this.#window && octets <= stream.sendWindow;
   }
 
-  /** A whole response was written to the output, where {@link hasWindow} said so. */
+  /** A whole response was written to the output, after {@link hasWindow} allowed it. */
   wrote(stream: Stream, end: number, body: number): void {
     this.output.length = end;
     this.#window -= body;
@@ -121,10 +121,10 @@ export class FrameSender<Stream extends SendingStream> {
   }
 
   /**
-   * Sends a response; what the client's windows have no room for waits in the stream.
+   * Sends a response; the part that exceeds the client's windows waits in the stream.
    * @param block header block
    * @param body may be lent
-   * @param trailers a header block, too
+   * @param trailers another header block
    */
   respond(stream: Stream, block: Uint8Array, body: Uint8Array, trailers: Uint8Array | undefined): void {
     if (this.#waiting > 0 && !this.#mayKeep(body.length)) {
@@ -142,13 +142,13 @@ export class FrameSender<Stream extends SendingStream> {
     stream.trailers = trailers;
     this.#waiting += body.length;
     this.sendBody(stream);
-    // What is lent is copied.
+    // Lent octets are copied.
     const { unsent } = stream;
     if (unsent !== undefined) stream.unsent = copyOctets(unsent, 0, unsent.length);
     this.#note();
   }
 
-  /** Sends what the client's windows have room for. */
+  /** Sends as much as the client's windows allow. */
   sendBody(stream: Stream): void {
     const { unsent, trailers } = stream;
     if (unsent === undefined) return;
@@ -172,7 +172,7 @@ export class FrameSender<Stream extends SendingStream> {
     this.#finish(stream);
   }
 
-  /** Nothing more is sent of a response. */
+  /** Drops the unsent rest of a response. */
   forget(stream: Stream): void {
     if (stream.unsent === undefined) return;
     this.#waiting -= stream.unsent.length;
@@ -181,8 +181,8 @@ export class FrameSender<Stream extends SendingStream> {
   }
 
   /**
-   * So many octets of requests are kept in addition, or fewer. They come out of the budget for what is unread.
-   * @returns false where there is no room for them
+   * Counts more or fewer octets of kept requests, against the budget for unread data.
+   * @returns false if there is no room for them
    */
   keep(octets: number): boolean {
     if (octets > 0 && !(this.#mayKeep(octets) && this.#account.takes(octets))) return false;
@@ -191,14 +191,14 @@ export class FrameSender<Stream extends SendingStream> {
     return true;
   }
 
-  /** So many octets have come and are not taken yet. */
+  /** Sets the octets received but not yet processed. */
   holdsArrived(octets: number): void {
     if (octets === this.#arrived) return;
     this.#arrived = octets;
     this.#note();
   }
 
-  /** @returns false where that is more than a window may be */
+  /** @returns false if the window would overflow */
   widen(octets: number): boolean {
     this.#window += octets;
     return this.#window <= MAX_WINDOW;
@@ -216,7 +216,7 @@ export class FrameSender<Stream extends SendingStream> {
     output.length = start + payload.length;
   }
 
-  /** A frame with 32 bits in it. */
+  /** A frame with a 32-bit payload. */
   writeNumber(type: number, stream: number, value: number): void {
     const { output } = this;
     const start = output.room(FRAME_HEAD + 4);
@@ -225,7 +225,7 @@ export class FrameSender<Stream extends SendingStream> {
     output.length = at + 4;
   }
 
-  /** Until {@link letGo} all that is written is gathered. */
+  /** Gathers all writes until {@link letGo}. */
   hold(): void {
     this.#isHeld = true;
     this.output.portion = PORTION;
@@ -237,7 +237,7 @@ export class FrameSender<Stream extends SendingStream> {
     this.output.portion = SMALL_PORTION;
   }
 
-  /** What was written leaves at the end of this turn at the latest. */
+  /** Sends everything written at the end of this turn at the latest. */
   flushSoon(): void {
     if (this.#isHeld || this.#isScheduled) return;
     this.#isScheduled = true;
@@ -256,7 +256,7 @@ export class FrameSender<Stream extends SendingStream> {
     this.#account.holds(0, false);
   }
 
-  /** Whether the client has been behind for so long and has taken nothing meanwhile. */
+  /** Whether the client has been behind for this long and has read nothing. */
   isStuck(now: number, patience: number): boolean {
     const left = this.#socket.bytesWritten - this.#socket.writableLength;
     if (!this.#isBehind || left !== this.#left) {
@@ -285,7 +285,7 @@ export class FrameSender<Stream extends SendingStream> {
   #write(octets: Uint8Array): void {
     const socket = this.#socket;
     if (socket.destroyed || socket.writableEnded) return;
-    // A reply to a client that takes none is not kept for it: it may ask again when it reads. What was gathered before that was known is.
+    // A reply to a client that reads nothing is dropped: it may ask again when it reads. Replies gathered before are kept.
     const unread = socket.writableLength;
     const limit = this.#account.unsentLimit + SLAB_OCTETS;
     if (unread > 0 && unread > limit) {

@@ -1,12 +1,12 @@
-/** Octets of many frames on their way into one write, which is one system call and few records of TLS. */
+/** Gathers the octets of many frames into one write, which is one system call and few TLS records. */
 
 export const SLAB_OCTETS = 64 * 1024;
-/** Room that a connection takes while it answers many: what is gathered leaves in such pieces, each the size of a record of TLS. */
+/** Write size of a connection with many answers: the size of a TLS record. */
 export const PORTION = 16 * 1024;
-/** And for what comes later, of many connections in one turn. */
+/** Write size for later answers of many connections in one turn. */
 export const SMALL_PORTION = 2 * 1024;
 
-/** Memory that the connections of a listener write into, each in a part of its own. What was written is never written over. */
+/** Memory that the connections of a listener write into, each in its own part. Written octets are never overwritten. */
 export class OutputSlab {
   #memory: Uint8Array = NO_OCTETS;
   #used = 0;
@@ -21,7 +21,7 @@ export class OutputSlab {
     return this.#memory.subarray(this.#used - octets, this.#used);
   }
 
-  /** Takes back all but the first `used` octets of what was lent, where that was the last. */
+  /** Returns all but the first `used` octets of the last lent part. */
   giveBack(lent: Uint8Array, used: number): void {
     if (lent.buffer !== this.#memory.buffer) return;
     const start = lent.byteOffset - this.#memory.byteOffset;
@@ -31,12 +31,12 @@ export class OutputSlab {
 
 const NO_OCTETS = new Uint8Array(0);
 
-/** What one connection gathers. */
+/** The gathered output of one connection. */
 export class GatheredOutput {
-  /** To be written into from {@link length} on. */
+  /** Free from {@link length} on. */
   octets: Uint8Array = NO_OCTETS;
   length = 0;
-  /** Room that is taken at a time, unless one piece needs more. */
+  /** Size of new parts, unless one piece needs more. */
   portion = SMALL_PORTION;
   readonly #slab: OutputSlab;
   readonly #write: (octets: Uint8Array) => void;
@@ -46,7 +46,7 @@ export class GatheredOutput {
     this.#write = write;
   }
 
-  /** Makes room for so many octets; what does not fit beside them leaves. @returns where they go */
+  /** Makes room for this many octets, and sends the gathered ones if both do not fit. @returns where to write them */
   room(octets: number): number {
     if (this.octets.length - this.length < octets) {
       this.flush();

@@ -63,7 +63,7 @@ for (const [title, first, second, third] of [
       [AUTHORITY, "www.example.com"],
     ]);
     assert.deepEqual(three.all[4], [OTHER, "custom-value"]);
-    // 62 is what came last, and 64 what came first; values that say nothing are not kept.
+    // 62 is the newest entry, and 64 the oldest; values without a use here are not kept.
     assert.deepEqual(decode("bebfc0").all, [
       [OTHER, ""],
       [OTHER, ""],
@@ -74,7 +74,7 @@ for (const [title, first, second, third] of [
 }
 
 describe("the dynamic table", () => {
-  /** `:authority` with a value of so many octets, kept (0x41). */
+  /** `:authority` with a value of this many octets, with indexing (0x41). */
   const kept = (octets: number): string => {
     const rest = octets - 127;
     assert.ok(rest >= 128);
@@ -84,13 +84,13 @@ describe("the dynamic table", () => {
 
   test("holds 4,096 octets, of which each entry costs 32 more", () => {
     const decode = decoder();
-    // 10 + 2006 + 32 = 2048: two have room, and a third is for the first.
+    // 10 + 2006 + 32 = 2048: two fit, and the third evicts the first.
     for (let count = 0; count < 3; count++) decode(kept(2006));
     assert.equal(decode("bebf").all.length, 2);
     assert.throws(() => decode("c0"), HpackError);
   });
 
-  test("is emptied by an entry larger than it", () => {
+  test("is emptied by an entry larger than itself", () => {
     const decode = decoder();
     decode(kept(300));
     decode(kept(5000));
@@ -106,7 +106,7 @@ describe("the dynamic table", () => {
     assert.equal(decode("be").all.length, 1);
   });
 
-  test("goes on for as long as the connection does", () => {
+  test("lasts as long as the connection", () => {
     const decode = decoder();
     for (let count = 0; count < 1000; count++) {
       decode(`4001${(0x61 + (count % 26)).toString(16)}0130`);
@@ -116,16 +116,16 @@ describe("the dynamic table", () => {
 });
 
 for (const [what, hex] of [
-  ["an index of nothing", "80"],
+  ["index 0", "80"],
   ["an index beyond the tables", "be"],
   ["a name beyond the tables", "7e 00"],
-  ["an index without end", "ff ffffffffff"],
+  ["an unterminated index", "ff ffffffffff"],
   ["a text longer than the block", "00 05 6161"],
   ["a text without a length", "00"],
   ["no value", "00 01 61"],
-  ["what is not Huffman's code", "00 81 1c 00"],
+  ["an invalid Huffman code", "00 81 1c 00"],
   ["a table larger than allowed", "3fe21f"],
-  ["the size of the table behind a field", "82 20"],
+  ["a table size update after a field", "82 20"],
 ] as const) {
   test(`refuses ${what}`, () => {
     assert.throws(() => decoder()(hex), HpackError);
@@ -138,13 +138,13 @@ for (const [what, name, value] of [
   ["a colon in a name", "a:b", "x"],
   ["an octet above ASCII in a name", "\u00e4", "x"],
   ["a line feed in a value", "a", "x\ny"],
-  ["an octet of nothing in a value", "a", "x\0"],
+  ["a NUL in a value", "a", "x\0"],
   ["a pseudo-header of responses", ":status", "200"],
-  ["a pseudo-header that nobody knows", ":protocol", "x"],
-  ["a header of one connection", "connection", "close"],
-  ["another header of one connection", "transfer-encoding", "chunked"],
+  ["an unknown pseudo-header", ":protocol", "x"],
+  ["a connection-specific header", "connection", "close"],
+  ["another connection-specific header", "transfer-encoding", "chunked"],
 ] as const) {
-  test(`tells of ${what}`, () => {
+  test(`reports ${what}`, () => {
     const block = encodeFields([[name, value]]);
     assert.equal(decoder()(Buffer.from(block).toString("hex")).all[0]?.[0], FORBIDDEN);
   });
@@ -164,7 +164,7 @@ describe("a request", () => {
     return head;
   }
 
-  test("says what it asks for", () => {
+  test("is decoded", () => {
     const head = read([
       ...BASE,
       [":authority", "dns"],
@@ -191,18 +191,18 @@ describe("a request", () => {
     ["no path", BASE.slice(0, 2)],
     ["an empty path", [...BASE.slice(0, 2), [":path", ""]]],
     ["two paths", [...BASE, [":path", "/"]]],
-    ["a pseudo-header behind others", [...BASE, ["accept", "x"], [":authority", "dns"]]],
-    ["a length that is no number", [...BASE, ["content-length", "1x"]]],
+    ["a pseudo-header after others", [...BASE, ["accept", "x"], [":authority", "dns"]]],
+    ["a length that is not a number", [...BASE, ["content-length", "1x"]]],
     ["two lengths", [...BASE, ["content-length", 1], ["content-length", 2]]],
     ["te other than trailers", [...BASE, ["te", "gzip"]]],
-    ["a header of one connection", [...BASE, ["upgrade", "x"]]],
+    ["a connection-specific header", [...BASE, ["upgrade", "x"]]],
   ] as const) {
     test(`is malformed with ${what}`, () => {
       assert.ok(!read(fields).isRequest);
     });
   }
 
-  test("is too large with more than 16 KiB as the list is counted", () => {
+  test("is too large with a header list above 16 KiB", () => {
     const fields = Array.from({ length: 400 }, (_, index) => ["a", String(index % 10)] as const);
     assert.ok(!read([...BASE, ...fields]).isTooLarge);
     assert.ok(read([...BASE, ...fields, ...fields]).isTooLarge);

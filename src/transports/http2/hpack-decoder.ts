@@ -1,28 +1,28 @@
 /**
- * Reads header blocks of HTTP/2 (HPACK, RFC 7541). Values are handed on where they lie, and only those that mean something here are kept
- * in the dynamic table: of the others it holds the size.
+ * Decodes header blocks of HTTP/2 (HPACK, RFC 7541). Values are passed on in place. The dynamic table only keeps the values that
+ * are used here, and the sizes of all others.
  */
 import { copyOctets } from "../../dns/octets.ts";
 import { decodeHuffmanInto, mostDecoded } from "../huffman.ts";
 import { FieldName, fieldNumber, STATIC_TABLE } from "./hpack-fields.ts";
 
-/** The octets are no header block: the connection ends, as later blocks cannot be read (RFC 9113 section 4.3). */
+/** The octets are not a header block: the connection ends, since later blocks cannot be decoded (RFC 9113 section 4.3). */
 export class HpackError extends Error {
   override readonly name = "HpackError";
 }
 
 export interface FieldSink {
   /**
-   * One field. The value is lent until the block has been read.
+   * One field. The value is lent until the block has been decoded.
    * @param name a {@link FieldName}
-   * @param size as header lists count it: both texts and 32 (RFC 7541 section 4.1)
+   * @param size as in header lists: both texts and 32 (RFC 7541 section 4.1)
    */
   field(name: number, octets: Uint8Array, start: number, end: number, size: number): void;
 }
 
 /** Octets of one header block. */
 export const MAX_BLOCK = 16 * 1024;
-/** Octets of the dynamic table: what HTTP/2 begins with, and we leave it at that. */
+/** Octets of the dynamic table: the default of HTTP/2, which we never change. */
 const MAX_TABLE = 4096;
 const ENTRY_OVERHEAD = 32;
 const MAX_ENTRIES = MAX_TABLE / ENTRY_OVERHEAD;
@@ -31,7 +31,7 @@ interface TableEntry {
   readonly name: number;
   /** Octets of the name. */
   readonly nameLength: number;
-  /** Empty where the name says nothing here. */
+  /** Empty if the name has no use here. */
   readonly value: Uint8Array;
   readonly size: number;
 }
@@ -45,25 +45,25 @@ const STATIC: readonly TableEntry[] = STATIC_TABLE.map(([name, value]) => ({
   size: name.length + value.length + ENTRY_OVERHEAD,
 }));
 
-/** The texts of one block, taken out of Huffman's code; any number of decoders may share it. */
+/** Buffer for the Huffman-decoded texts of one block; any number of decoders may share it. */
 export function hpackScratch(): Uint8Array {
   return new Uint8Array(mostDecoded(MAX_BLOCK));
 }
 
 export class HpackDecoder {
   readonly #scratch: Uint8Array;
-  /** A ring; the newest entry stands in front of `#next`. */
+  /** A ring; the newest entry is before `#next`. */
   readonly #entries: TableEntry[] = [];
   #next = 0;
   #count = 0;
   #size = 0;
   #limit = MAX_TABLE;
-  // Where reading is.
+  // The input and the position in it.
   #octets: Uint8Array = NO_OCTETS;
   #at = 0;
   #end = 0;
   #scratchAt = 0;
-  // The text that was read last.
+  // The last decoded text.
   #text: Uint8Array = NO_OCTETS;
   #textStart = 0;
   #textEnd = 0;
@@ -73,7 +73,7 @@ export class HpackDecoder {
   }
 
   /**
-   * Reads the block from `start` to `end`, which has {@link MAX_BLOCK} octets at the most.
+   * Decodes the block from `start` to `end`, at most {@link MAX_BLOCK} octets.
    * @throws HpackError
    */
   decode(octets: Uint8Array, start: number, end: number, sink: FieldSink): void {
@@ -114,14 +114,14 @@ export class HpackDecoder {
     const size = nameLength + end - start + ENTRY_OVERHEAD;
     sink.field(name, this.#text, start, end, size);
     if (!isKept) return;
-    // A copy, as what the text lies in is lent.
+    // A copy, because the octets of the text are lent.
     const value = name === FieldName.OTHER ? NO_OCTETS : copyOctets(this.#text, start, end);
     this.#add({ name, nameLength, value, size });
   }
 
   #add(entry: TableEntry): void {
     this.#evict(this.#limit - entry.size);
-    // One that is larger than the table leaves it empty (RFC 7541 section 4.4).
+    // An entry larger than the table empties it (RFC 7541 section 4.4).
     if (entry.size > this.#limit) return;
     this.#entries[this.#next] = entry;
     this.#next = (this.#next + 1) % MAX_ENTRIES;
@@ -160,7 +160,7 @@ export class HpackDecoder {
     const most = (1 << prefix) - 1;
     let value = this.#octet() & most;
     if (value < most) return value;
-    // More than 28 bits are no length or index of ours.
+    // No valid length or index needs more than 28 bits.
     for (let shift = 0; shift <= 21; shift += 7) {
       const octet = this.#octet();
       value += (octet & 0x7f) << shift;
@@ -194,7 +194,7 @@ export class HpackDecoder {
     this.#scratchAt = decoded;
   }
 
-  /** Whether the text may be a name: visible, in lower case, a colon only in front (RFC 9113 section 8.2.1). */
+  /** Whether the text is a valid name: visible, lower case, a colon only at its start (RFC 9113 section 8.2.1). */
   #isName(): boolean {
     for (let at = this.#textStart; at < this.#textEnd; at++) {
       const octet = this.#text[at] as number;
@@ -204,7 +204,7 @@ export class HpackDecoder {
     return this.#textEnd > this.#textStart;
   }
 
-  /** Whether the text may be a value: no control characters. */
+  /** Whether the text is a valid value: no control characters. */
   #isValue(): boolean {
     for (let at = this.#textStart; at < this.#textEnd; at++) {
       const octet = this.#text[at] as number;

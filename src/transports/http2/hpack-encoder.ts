@@ -1,14 +1,14 @@
 /**
- * Writes header blocks of responses (HPACK, RFC 7541), with the static table alone. The first block of a connection has to begin with
- * {@link NO_TABLE}, whatever table the client allows.
+ * Encodes header blocks of responses (HPACK, RFC 7541) with only the static table. The first block of a connection has to begin
+ * with {@link NO_TABLE}, whatever table size the client allows.
  */
 import { pushInteger } from "../prefixed-integer.ts";
 import { STATIC_TABLE } from "./hpack-fields.ts";
 
-/** The dynamic table has no room: it is never spoken of again (RFC 7541 section 6.3). */
+/** Sets the size of the dynamic table to 0, for the whole connection (RFC 7541 section 6.3). */
 export const NO_TABLE = 0x20;
 
-/** @param fields names in lower case, `:status` first */
+/** @param fields lower-case names, `:status` first */
 export function encodeFields(
   fields: readonly (readonly [name: string, value: string | number])[],
 ): Uint8Array {
@@ -21,7 +21,7 @@ export function encodeFields(
       continue;
     }
     const named = STATIC_TABLE.findIndex((entry) => entry[0] === name);
-    // A literal that is kept nowhere.
+    // A literal without indexing.
     pushInteger(out, 0, 4, named + 1);
     if (named < 0) pushText(out, name);
     pushText(out, text);
@@ -41,7 +41,7 @@ export function digitsOf(value: number): number {
   return digits;
 }
 
-/** Writes a number in decimal. @returns where it ends */
+/** Writes a number in decimal. @returns its end */
 export function writeDigits(out: Uint8Array, at: number, value: number, digits: number): number {
   let rest = value;
   for (let place = at + digits - 1; place >= at; place--) {

@@ -1,8 +1,8 @@
-/** Header fields of requests: those that mean something here, by number, and the static table of HPACK (RFC 7541 appendix A). */
+/** Header fields of requests: numbers of the used ones, and the static table of HPACK (RFC 7541 appendix A). */
 import { TRACE_CONTEXT_HEADERS } from "../../plugin/message/trace-context.ts";
 
 export const FieldName = {
-  /** Says nothing here. */
+  /** Not used here. */
   OTHER: 0,
   METHOD: 1,
   PATH: 2,
@@ -11,9 +11,9 @@ export const FieldName = {
   CONTENT_LENGTH: 5,
   CONTENT_TYPE: 6,
   TE: 7,
-  /** Must not be in a request: it belongs to one connection of HTTP/1.1, to a response, or is malformed (RFC 9113 section 8.2). */
+  /** Invalid in a request: it belongs to one connection of HTTP/1.1, to a response, or is malformed (RFC 9113 section 8.2). */
   FORBIDDEN: 8,
-  /** The first of {@link TRACE_CONTEXT_HEADERS}; the others follow in their order. */
+  /** The first of {@link TRACE_CONTEXT_HEADERS}; the others follow in order. */
   TRACE: 9,
 } as const;
 
@@ -34,7 +34,7 @@ const NUMBERS: ReadonlyMap<string, number> = new Map<string, number>([
 ]);
 
 export function fieldNumber(name: string): number {
-  // Pseudo-headers of responses, and such as nobody knows.
+  // Pseudo-headers of responses, and unknown ones.
   return NUMBERS.get(name) ?? (name.startsWith(":") ? FieldName.FORBIDDEN : FieldName.OTHER);
 }
 

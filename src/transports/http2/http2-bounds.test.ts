@@ -6,7 +6,7 @@ import { data, frame, get, MESSAGE, number, post, scene, settings } from "./fixt
 import { ErrorCode, FrameType, Setting } from "./http2-frames.ts";
 
 describe("streams", () => {
-  test("above the limit are refused, and those that were reset count until their queries are settled", async () => {
+  test("above the limit are refused, and reset ones count until their queries are settled", async () => {
     await scene(async ({ connect, receiver }) => {
       receiver.answers = false;
       const client = (await connect()).greet();
@@ -18,12 +18,12 @@ describe("streams", () => {
       client.send(get(7), get(9));
       await client.ping();
       assert.equal(receiver.received, 4);
-      // To the one that was given up nothing was sent.
+      // The reset stream got no response.
       assert.equal(client.body(1).length, 0);
     }, 2);
   });
 
-  test("that are not whole in time are given up", async () => {
+  test("that are not whole in time are reset", async () => {
     await scene(async ({ connect, clock, timeouts, receiver }) => {
       const client = (await connect()).greet().send(post(1), data(1, MESSAGE.subarray(0, 9), 0), get(3));
       await client.ping();
@@ -33,17 +33,17 @@ describe("streams", () => {
       clock.advance(1300);
       assert.equal(await client.resetOf(1), ErrorCode.CANCEL);
       assert.deepEqual(timeouts, ["request"]);
-      // A query that is being answered may take its time.
+      // A query with the receiver may take any time.
       for (const port of receiver.waiting) receiver.answer(port);
       await client.first(FrameType.DATA, 5);
     });
   });
 
-  test("that became whole while the process stood still are answered", async () => {
+  test("that became whole while the process was paused are answered", async () => {
     await scene(async ({ connect, clock, timeouts, receiver }) => {
       const client = (await connect()).greet().send(post(1));
       await client.ping();
-      // In a timer, as that of the session is: the system has the rest of the request, and nobody has read it yet.
+      // In a timer, as the session's: the kernel has the rest of the request, and the process has not read it yet.
       setTimeout(() => {
         client.send(data(1, MESSAGE));
         clock.advance(1300);
@@ -53,7 +53,7 @@ describe("streams", () => {
     });
   });
 
-  test("take what the client's windows have room for, and the rest when they open", async () => {
+  test("send what the client's windows allow, and the rest when they open", async () => {
     await scene(async ({ connect, receiver, budget }) => {
       receiver.replyLength = 1000;
       const client = (await connect()).greet([Setting.INITIAL_WINDOW_SIZE, 300]).send(get(1), get(3));
@@ -83,7 +83,7 @@ describe("streams", () => {
     });
   });
 
-  test("of a client that opens no window are given up in time, and keep a bounded part", async () => {
+  test("of a client that opens no window end in time, and keep limited memory", async () => {
     await scene(async ({ connect, clock, receiver, timeouts, budget, unread }) => {
       receiver.replyLength = 10_000;
       const client = (await connect()).greet([Setting.INITIAL_WINDOW_SIZE, 0]);
@@ -103,7 +103,7 @@ describe("streams", () => {
 });
 
 describe("a connection", () => {
-  test("whose client does not read is read no further, and given up in time", async () => {
+  test("whose client does not read is no longer read, and closed in time", async () => {
     await scene(async ({ connect, clock, receiver, timeouts, budget }) => {
       receiver.replyLength = 60_000;
       const client = (await connect()).greet([Setting.INITIAL_WINDOW_SIZE, 0x7fff_ffff]);
@@ -129,7 +129,7 @@ describe("a connection", () => {
     });
   });
 
-  test("is told goodbye when it has been idle, and closed", async () => {
+  test("gets GOAWAY when it has been idle, and is closed", async () => {
     await scene(async ({ connect, clock, faults }) => {
       const client = (await connect()).greet().send(get(1));
       await client.ping();
@@ -146,7 +146,7 @@ describe("a connection", () => {
     });
   });
 
-  test("that is to end answers what is under way, and takes no more", async () => {
+  test("that is ending answers requests in flight, and accepts no more", async () => {
     await scene(async ({ connect, receiver, pause, faults }) => {
       receiver.answers = false;
       const client = (await connect()).greet().send(get(1));
@@ -165,7 +165,7 @@ describe("a connection", () => {
     });
   });
 
-  test("that the client closes for its part still brings the answers", async () => {
+  test("that the client half-closes still delivers the answers", async () => {
     await scene(async ({ connect, receiver }) => {
       receiver.answers = false;
       const client = (await connect()).greet().send(get(1), post(3));
@@ -179,7 +179,7 @@ describe("a connection", () => {
     });
   });
 
-  test("that has gone is no trouble to those who answer", async () => {
+  test("that is gone does not disturb late answers", async () => {
     await scene(async ({ connect, receiver, statuses, budget }) => {
       receiver.answers = false;
       const client = (await connect()).greet().send(get(1), post(3), data(3, MESSAGE.subarray(0, 9), 0));

@@ -6,7 +6,7 @@ import { ErrorCode, FrameFlag, FrameType, PREFACE, Setting } from "./http2-frame
 
 const { END_STREAM, END_HEADERS, PADDED } = FrameFlag;
 
-describe("a fault costs the connection", () => {
+describe("a fault ends the connection", () => {
   for (const [title, code, ...octets] of [
     ["another protocol", ErrorCode.PROTOCOL_ERROR, Buffer.from("GET / HTTP/1.1\r\nHost: dns\r\n\r\n")],
     ["no settings", ErrorCode.PROTOCOL_ERROR, PREFACE, get(1)],
@@ -16,25 +16,25 @@ describe("a fault costs the connection", () => {
       PREFACE,
       frame(FrameType.SETTINGS, FrameFlag.ACK, 0),
     ],
-    ["a stream of even number", ErrorCode.PROTOCOL_ERROR, PREFACE, settings(), get(2)],
-    ["a request on no stream", ErrorCode.PROTOCOL_ERROR, PREFACE, settings(), get(0)],
+    ["an even stream number", ErrorCode.PROTOCOL_ERROR, PREFACE, settings(), get(2)],
+    ["a request on stream 0", ErrorCode.PROTOCOL_ERROR, PREFACE, settings(), get(0)],
     ["DATA on a stream that is not there", ErrorCode.PROTOCOL_ERROR, PREFACE, settings(), data(1, MESSAGE)],
     [
-      "a reset of a stream that is not there",
+      "a reset of an idle stream",
       ErrorCode.PROTOCOL_ERROR,
       PREFACE,
       settings(),
       frame(FrameType.RST_STREAM, 0, 1, number(8)),
     ],
     [
-      "a window for a stream that is not there",
+      "a window for an idle stream",
       ErrorCode.PROTOCOL_ERROR,
       PREFACE,
       settings(),
       frame(FrameType.WINDOW_UPDATE, 0, 1, number(8)),
     ],
     [
-      "the connection's window widened by nothing",
+      "a window increment of 0 for the connection",
       ErrorCode.PROTOCOL_ERROR,
       PREFACE,
       settings(),
@@ -53,7 +53,12 @@ describe("a fault costs the connection", () => {
       PREFACE,
       settings([Setting.INITIAL_WINDOW_SIZE, 0x8000_0000]),
     ],
-    ["a setting of push that is none", ErrorCode.PROTOCOL_ERROR, PREFACE, settings([Setting.ENABLE_PUSH, 2])],
+    [
+      "an invalid value of ENABLE_PUSH",
+      ErrorCode.PROTOCOL_ERROR,
+      PREFACE,
+      settings([Setting.ENABLE_PUSH, 2]),
+    ],
     [
       "frames smaller than allowed",
       ErrorCode.PROTOCOL_ERROR,
@@ -103,7 +108,7 @@ describe("a fault costs the connection", () => {
       frame(FrameType.PUSH_PROMISE, END_HEADERS, 1, GET),
     ],
     [
-      "more padding than frame",
+      "more padding than payload",
       ErrorCode.PROTOCOL_ERROR,
       PREFACE,
       settings(),
@@ -111,7 +116,7 @@ describe("a fault costs the connection", () => {
       data(1, Buffer.from([5, 0, 0]), PADDED),
     ],
     [
-      "padding of nothing",
+      "padding in an empty frame",
       ErrorCode.PROTOCOL_ERROR,
       PREFACE,
       settings(),
@@ -134,7 +139,7 @@ describe("a fault costs the connection", () => {
       get(3),
     ],
     [
-      "a header that goes on elsewhere",
+      "a header that continues on another stream",
       ErrorCode.PROTOCOL_ERROR,
       PREFACE,
       settings(),
@@ -149,7 +154,7 @@ describe("a fault costs the connection", () => {
       frame(FrameType.CONTINUATION, END_HEADERS, 1, GET),
     ],
     [
-      "a header without end",
+      "an endless header",
       ErrorCode.ENHANCE_YOUR_CALM,
       PREFACE,
       settings(),
@@ -165,14 +170,14 @@ describe("a fault costs the connection", () => {
       frame(FrameType.CONTINUATION, 0, 1, Buffer.alloc(400, 0x82)),
     ],
     [
-      "a header that is no HPACK",
+      "a header that is not HPACK",
       ErrorCode.COMPRESSION_ERROR,
       PREFACE,
       settings(),
       frame(FrameType.HEADERS, END_HEADERS, 1, Buffer.from([0xff, 0xff])),
     ],
     [
-      "trailers that are no HPACK",
+      "trailers that are not HPACK",
       ErrorCode.COMPRESSION_ERROR,
       PREFACE,
       settings(),
@@ -180,7 +185,7 @@ describe("a fault costs the connection", () => {
       frame(FrameType.HEADERS, END_HEADERS | END_STREAM, 1, Buffer.from([0x80])),
     ],
     [
-      "more than the window takes",
+      "more than the window allows",
       ErrorCode.FLOW_CONTROL_ERROR,
       PREFACE,
       settings(),
@@ -191,8 +196,8 @@ describe("a fault costs the connection", () => {
     test(title, async () => {
       await scene(async ({ connect, faults, budget }) => {
         const client = (await connect()).send(...octets);
-        if (title === "more than the window takes") {
-          // That of the stream comes first.
+        if (title === "more than the window allows") {
+          // The stream is reset first.
           assert.equal(await client.resetOf(1), ErrorCode.NO_ERROR);
           return;
         }
@@ -209,7 +214,7 @@ describe("a fault costs the connection", () => {
     ["pings", frame(FrameType.PING, 0, 0, Buffer.alloc(8))],
     ["settings", settings()],
     ["windows", frame(FrameType.WINDOW_UPDATE, 0, 0, number(1))],
-    ["frames that nobody knows", frame(77, 0, 0)],
+    ["unknown frames", frame(77, 0, 0)],
     ["crumbs of a body", data(1, Buffer.from("x"), 0)],
     ["empty parts of a body", data(1, Buffer.alloc(0), 0)],
   ] as const) {
@@ -219,7 +224,7 @@ describe("a fault costs the connection", () => {
         const half = Buffer.concat(Array.from({ length: 450 }, () => octets).flat());
         client.send(half, half);
         await client.ping();
-        // What is sent over a longer time is no flood.
+        // The same number over a longer time is not a flood.
         clock.advance(30_000);
         client.send(get(3), half);
         await client.ping();
@@ -242,7 +247,7 @@ describe("a fault costs the connection", () => {
           ...ids.flatMap((id) => [octets(id), frame(FrameType.RST_STREAM, 0, id, number(ErrorCode.CANCEL))]),
         );
         assert.equal(await client.goodbye(), ErrorCode.ENHANCE_YOUR_CALM);
-        // Who resets a stream does not thereby get another query answered.
+        // Resetting a stream does not make room for another query.
         assert.ok(receiver.received <= 250);
       });
     });

@@ -1,10 +1,10 @@
-/** Frames of HTTP/2 (RFC 9113): their types, flags and codes, and how they are written. */
+/** Frames of HTTP/2 (RFC 9113): types, flags, codes, and their encoding. */
 
 export const FRAME_HEAD = 9;
-/** Octets of a payload that each side takes unless it says otherwise (RFC 9113 section 4.2). We neither allow nor send more. */
+/** Maximum payload that each side accepts by default (RFC 9113 section 4.2). We neither allow nor send more. */
 export const MAX_FRAME = 16_384;
 export const MAX_WINDOW = 0x7fff_ffff;
-/** What each window is at first. */
+/** Initial size of each window. */
 export const DEFAULT_WINDOW = 65_535;
 export const PREFACE: Uint8Array = Buffer.from("PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n", "latin1");
 
@@ -32,7 +32,7 @@ export const Setting = {
 } as const;
 export const SETTING_OCTETS = 6;
 
-/** Why a stream or a connection ends (RFC 9113 section 7). */
+/** Reasons for the end of a stream or a connection (RFC 9113 section 7). */
 export const ErrorCode = {
   NO_ERROR: 0,
   PROTOCOL_ERROR: 1,

@@ -22,9 +22,9 @@ import { ErrorCode, FrameFlag, FrameType, PREFACE, Setting } from "./http2-frame
 const { END_STREAM, END_HEADERS, PADDED, PRIORITY } = FrameFlag;
 
 describe("a request is answered", () => {
-  // The longest age has three digits more than none; a response takes more room than is taken at a time.
+  // The longest age has three digits more than none; some responses exceed the portion of the output.
   for (const ttl of [0, 9, 10, 99, 100, 999, 1000, 86_400])
-    test(`whole, however large, where it may be used for ${ttl} seconds`, async () => {
+    test(`whole, however large, with a lifetime of ${ttl} seconds`, async () => {
       await scene(async ({ connect, receiver }) => {
         const answer = records(`www.example.org. ${ttl} IN A 192.0.2.1`);
         receiver.reply = makeTestQuery({ name: "www.example.org." }).reply({ answer });
@@ -90,7 +90,7 @@ describe("a request is answered", () => {
       ),
     ],
     [
-      "among frames that nobody knows",
+      "among unknown frames",
       frame(99, 255, 3, Buffer.alloc(50)),
       frame(FrameType.PRIORITY, 0, 7, Buffer.alloc(5)),
       get(1),
@@ -100,7 +100,7 @@ describe("a request is answered", () => {
       await scene(async ({ connect, statuses, faults }) => {
         const client = (await connect()).greet().send(...octets);
         const response = await client.first(FrameType.HEADERS, 1);
-        // The size of the table, once a connection; then :status, content-type, content-length, cache-control.
+        // The table size, once a connection; then :status, content-type, content-length, cache-control.
         assert.equal(response.payload[0], 0x20);
         assert.equal(fieldsOf(response).length, 4);
         await client.ping();
@@ -124,7 +124,7 @@ describe("a request is answered", () => {
     });
   });
 
-  test("whatever the length of the reply, and that of its length", async () => {
+  test("with any number of digits in its length", async () => {
     await scene(async ({ connect, receiver }) => {
       const client = (await connect()).greet([Setting.INITIAL_WINDOW_SIZE, 1_000_000]);
       client.send(frame(FrameType.WINDOW_UPDATE, 0, 0, number(1_000_000)));
@@ -156,7 +156,7 @@ describe("a request is answered", () => {
     });
   });
 
-  test("in portions, where requests that come together take long", async () => {
+  test("in portions, if simultaneous requests take long", async () => {
     await scene(async ({ connect, receiver, clock }) => {
       const turns = [0];
       const receive = receiver.receive.bind(receiver);
@@ -184,7 +184,7 @@ describe("a request is answered", () => {
   });
 });
 
-describe("a refusal costs its stream", () => {
+describe("a refusal ends only its stream", () => {
   for (const [title, code, ...octets] of [
     [
       "no method",
@@ -192,19 +192,19 @@ describe("a refusal costs its stream", () => {
       frame(FrameType.HEADERS, END_HEADERS | END_STREAM, 1, encodeFields([[":path", "/"]])),
     ],
     [
-      "more than was said",
+      "more than announced",
       ErrorCode.PROTOCOL_ERROR,
       frame(FrameType.HEADERS, END_HEADERS, 1, head("POST", "/dns-query", ["content-length", 3])),
       data(1, MESSAGE),
     ],
     [
-      "less than was said",
+      "less than announced",
       ErrorCode.PROTOCOL_ERROR,
       frame(FrameType.HEADERS, END_HEADERS, 1, head("POST", "/dns-query", ["content-length", 300])),
       data(1, MESSAGE),
     ],
     [
-      "a length and nothing",
+      "a length without a body",
       ErrorCode.PROTOCOL_ERROR,
       frame(
         FrameType.HEADERS,
@@ -215,7 +215,7 @@ describe("a refusal costs its stream", () => {
     ],
     ["a second header", ErrorCode.PROTOCOL_ERROR, post(1), post(1)],
     [
-      "a window widened by nothing",
+      "a window increment of 0",
       ErrorCode.PROTOCOL_ERROR,
       post(1),
       frame(FrameType.WINDOW_UPDATE, 0, 1, number(0)),
@@ -247,7 +247,7 @@ describe("a refusal costs its stream", () => {
       400,
       frame(FrameType.HEADERS, END_HEADERS | END_STREAM, 1, head("GET", "/dns-query?dns=AAA%3D")),
     ],
-    ["a POST of nothing", 400, frame(FrameType.HEADERS, END_HEADERS | END_STREAM, 1, POST)],
+    ["an empty POST", 400, frame(FrameType.HEADERS, END_HEADERS | END_STREAM, 1, POST)],
     ["no message", 400, post(1), data(1, MESSAGE.subarray(0, 11))],
     [
       "a large header list",

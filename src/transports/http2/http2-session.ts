@@ -1,7 +1,7 @@
 /**
- * HTTP/2 on a byte stream (RFC 9113), the server's side, as far as DNS over HTTPS and over gRPC need it: requests come in on streams,
- * and responses leave in the order in which they are ready. No push, no priorities. What a client can make grow is bounded, and frames
- * that bring no request further are counted against it.
+ * The server side of HTTP/2 on a byte stream (RFC 9113), as far as DNS over HTTPS and gRPC need it: requests arrive on streams, and
+ * responses are sent in the order in which they are ready. No push, no priorities. Everything that a client can make grow is
+ * limited, and frames that advance no request are counted against it.
  */
 import { readU32, writeU32 } from "../../dns/octets.ts";
 import type { Timer } from "../../lib/time/clock.ts";
@@ -39,14 +39,14 @@ export class Http2Sessions extends SharedBySessions {
   }
 }
 
-/** A part of a body below this is a crumb. */
+/** A smaller part of a body is a crumb. */
 const CRUMB = 256;
 const NO_OCTETS = new Uint8Array(0);
 
 export class Http2Session implements StreamUser, FrameUser, SenderUser<Http2Stream>, StreamHome {
   readonly stream: ByteStream;
   readonly sender: FrameSender<Http2Stream>;
-  /** What a client takes on a new stream before it says otherwise. */
+  /** Initial send window of new streams, as set by the client. */
   streamSendWindow = DEFAULT_WINDOW;
   readonly #sessions: Http2Sessions;
   readonly #options: Http2Options;
@@ -56,19 +56,19 @@ export class Http2Session implements StreamUser, FrameUser, SenderUser<Http2Stre
   readonly #streams = new StreamTable();
   readonly #numbers = new StreamNumbers();
   readonly #maxStreams: number;
-  /** Messages with the receiver, and those among them whose client gave up: these still count as streams. */
+  /** Messages with the receiver, and those of them whose client gave up: these still count as streams. */
   #asked = 0;
   #orphans = 0;
   readonly #receiveWindow = new ReceiveWindow();
   readonly #patience: Patience;
   /** No further requests. */
   #isEnding = false;
-  /** Nothing at all is heard any more. */
+  /** All further data is ignored. */
   #isOver = false;
-  /** It should have been closed when the timer came by last. */
+  /** It was already due to be closed at the last check. */
   #isLate = false;
   #looks = 0;
-  /** What has arrived is taken in a later turn. Until then nothing more is read. */
+  /** Received data is processed in a later turn. Until then nothing more is read. */
   #takesLater = false;
   #readTimeout = 0;
   #timer: Timer | undefined;
@@ -103,20 +103,20 @@ export class Http2Session implements StreamUser, FrameUser, SenderUser<Http2Stre
     return this.#asked > this.#orphans;
   }
 
-  /** Says goodbye; requests under way are still answered. */
+  /** Sends GOAWAY; requests in flight are still answered. */
   stopReading(): void {
     if (!this.#isEnding) this.#writeGoodbye(ErrorCode.NO_ERROR);
     this.#isEnding = true;
     this.#finishIfDone();
   }
 
-  // What streams ask of it.
+  // The interface for streams.
 
   get requestDeadline(): number {
     return this.#now + this.#readTimeout;
   }
 
-  /** The message of a stream goes to the receiver: the query may take its time. */
+  /** The message of a stream goes to the receiver: the query may take any time. */
   asked(stream: Http2Stream): void {
     stream.isAsked = true;
     stream.deadline = Number.POSITIVE_INFINITY;
@@ -124,7 +124,7 @@ export class Http2Session implements StreamUser, FrameUser, SenderUser<Http2Stre
     this.#account.heardFrom();
   }
 
-  /** The receiver has settled the message of a stream. @returns whether there is anybody to answer */
+  /** The receiver has settled the message of a stream. @returns whether the stream can still be answered */
   settled(stream: Http2Stream): boolean {
     if (!stream.isAsked) return stream.isOpen;
     stream.isAsked = false;
@@ -139,11 +139,11 @@ export class Http2Session implements StreamUser, FrameUser, SenderUser<Http2Stre
     this.sender.respond(stream, block, body, trailers);
   }
 
-  // What the sender tells.
+  // The events of the sender.
 
   finished(stream: Http2Stream): void {
     if (stream.isWhole) this.#patience.restore();
-    // What the client still sends of a request that is answered is not waited for (RFC 9113 section 8.1).
+    // The rest of a request that is already answered is not awaited (RFC 9113 section 8.1).
     else this.#writeReset(stream, ErrorCode.NO_ERROR);
     this.#remove(stream);
   }
@@ -152,7 +152,7 @@ export class Http2Session implements StreamUser, FrameUser, SenderUser<Http2Stre
     this.#account.giveUp();
   }
 
-  // What the intake hands on.
+  // The events of the intake.
 
   get isBusy(): boolean {
     if (this.#isOver || this.sender.isFull) return true;
@@ -190,7 +190,7 @@ export class Http2Session implements StreamUser, FrameUser, SenderUser<Http2Stre
     const isWellFormed = dependency !== id;
     if (id % 2 === 0) this.fail(ErrorCode.PROTOCOL_ERROR);
     else if (id <= this.#numbers.last) this.#trailers(id, isLast, isWellFormed && head.isTrailers);
-    // The goodbye says which requests are not answered: the client asks elsewhere.
+    // GOAWAY says which requests are not answered: the client retries elsewhere.
     else if (this.#isEnding) this.#numbers.passOver(id);
     else {
       this.#numbers.begin(id);
@@ -266,7 +266,7 @@ export class Http2Session implements StreamUser, FrameUser, SenderUser<Http2Stre
     const { socket } = this.stream;
     if (!socket.isPaused() || this.sender.isFull || this.#takesLater) return;
     socket.resume();
-    // Frames that had already arrived bring no further event.
+    // Frames that had already arrived cause no further event.
     setImmediate(() => this.#take(NO_OCTETS));
   }
 
@@ -287,7 +287,7 @@ export class Http2Session implements StreamUser, FrameUser, SenderUser<Http2Stre
     stream.begin(head);
   }
 
-  /** They say nothing here. */
+  /** Trailers have no meaning here. */
   #trailers(id: number, isLast: boolean, isWellFormed: boolean): void {
     const stream = this.#streams.find(id);
     if (stream === undefined) {
@@ -301,7 +301,7 @@ export class Http2Session implements StreamUser, FrameUser, SenderUser<Http2Stre
       this.#reset(stream, ErrorCode.PROTOCOL_ERROR);
   }
 
-  /** A part of a request has come on a stream that is not open. */
+  /** A part of a request arrived on a stream that is not open. */
   #afterTheEnd(id: number, isLast: boolean): void {
     const fault = this.#numbers.faultOf(id);
     if (fault === undefined) this.#spendPatience();
@@ -309,14 +309,14 @@ export class Http2Session implements StreamUser, FrameUser, SenderUser<Http2Stre
     if (isLast) this.#numbers.end(id);
   }
 
-  /** RFC 9113 has no priorities any more; by RFC 7540 section 5.3.1 this is a fault. A stream that is not there cannot be reset. */
+  /** RFC 9113 has no priorities any more; by RFC 7540 section 5.3.1 this is an error. An idle stream cannot be reset. */
   #dependsOnItself(id: number): void {
     const stream = this.#streams.find(id);
     if (stream !== undefined) this.#reset(stream, ErrorCode.PROTOCOL_ERROR);
     else if (this.#numbers.isIdle(id)) this.fail(ErrorCode.PROTOCOL_ERROR);
   }
 
-  /** A change of the window is one to the streams that are open as well (RFC 9113 section 6.9.2). */
+  /** A change of the initial window also changes open streams (RFC 9113 section 6.9.2). */
   #settings(payload: Uint8Array): void {
     const said = readStreamWindow(payload, this.streamSendWindow);
     if ("fault" in said) {
@@ -331,7 +331,7 @@ export class Http2Session implements StreamUser, FrameUser, SenderUser<Http2Stre
       this.fail(ErrorCode.FLOW_CONTROL_ERROR);
       return;
     }
-    // The client hears first that its settings are in force, then what they make room for (RFC 9113 section 6.5.3).
+    // The acknowledgement precedes the data that the new window allows (RFC 9113 section 6.5.3).
     this.sender.writeFrame(FrameType.SETTINGS, FrameFlag.ACK, 0, NO_OCTETS);
     for (const stream of changed) if (stream.isOpen) this.sender.sendBody(stream);
   }
@@ -357,7 +357,7 @@ export class Http2Session implements StreamUser, FrameUser, SenderUser<Http2Stre
     return this.#options.clock.turnTime();
   }
 
-  /** What is kept has a bound of its own: here the client is only told that it may go on. */
+  /** Kept octets have their own limit, so the window is returned at once. */
   #returnWindow(octets: number): void {
     const returned = this.#receiveWindow.giveBack(octets);
     if (returned > 0) this.sender.writeNumber(FrameType.WINDOW_UPDATE, 0, returned);
@@ -397,7 +397,7 @@ export class Http2Session implements StreamUser, FrameUser, SenderUser<Http2Stre
 
   #clientIsDone(): void {
     this.#isEnding = true;
-    // What is not whole will never be.
+    // Incomplete requests will never be complete.
     for (const stream of this.#streams.those(isUnfinished)) this.#remove(stream);
     this.#finishIfDone();
   }
@@ -420,11 +420,11 @@ export class Http2Session implements StreamUser, FrameUser, SenderUser<Http2Stre
     this.sender.closed();
   }
 
-  /** One timer looks after all streams: a deadline may be late by a quarter of the shortest time. */
+  /** One timer for all streams: a deadline may be late by a quarter of the shortest timeout. */
   #watch(): void {
     const { read, write, idle } = this.#options.timeouts();
     this.#readTimeout = read;
-    // Timers run before sockets are read: after a pause of our own, what the client sent in time is taken first.
+    // Timers run before sockets are read: after a pause of the process, data that arrived in time is processed first.
     this.#timer = this.#options.clock.after(Math.min(read, write, idle) / 4, () => setImmediate(this.#look));
   }
 
@@ -439,7 +439,7 @@ export class Http2Session implements StreamUser, FrameUser, SenderUser<Http2Stre
     }
     const isStuck = this.sender.isStuck(now, write);
     if (isStuck) onTimeout?.("response");
-    // Who was told goodbye and has not hung up by the next time is hung up on.
+    // A client that got GOAWAY and has not closed by the next check is disconnected.
     if (isStuck || (this.#isOver && this.#isLate)) this.stream.socket.destroy();
     this.#isLate = this.#isOver;
     if (!this.awaitsAnswers && this.#streams.size === 0 && now - this.#idleSince >= idle) this.stopReading();

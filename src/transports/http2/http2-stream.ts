@@ -1,4 +1,4 @@
-/** One request of HTTP/2 and its response: the part that does not depend on what is asked. */
+/** One HTTP/2 request and its response: the part that does not depend on the content. */
 
 import { copyOctets } from "../../dns/octets.ts";
 import type { Endpoint } from "../../plugin/message/endpoint.ts";
@@ -7,23 +7,23 @@ import { withTraceHeaders } from "../traced-endpoint.ts";
 import type { FrameSender, SendingStream } from "./frame-sender.ts";
 import type { RequestHead } from "./request-head.ts";
 
-/** Octets of a body that a client may send before it is heard: more than the longest of ours. */
+/** Initial receive window of a stream: more than our longest body. */
 export const STREAM_WINDOW = 80 * 1024;
 
-/** What becomes of a part of the body: it is kept, or passed over until the last one comes, or passed over for good. */
+/** Use of body data: kept, counted until the last part, or ignored. */
 const BodyUse = { KEPT: 0, COUNTED: 1, IGNORED: 2 } as const;
 
 /** The connection of a stream. */
 export interface StreamHome {
   readonly stream: ByteStream;
   readonly sender: FrameSender<Http2Stream>;
-  /** When a request that begins now has to be whole, by the clock. */
+  /** Deadline of a request that begins now, on the clock. */
   readonly requestDeadline: number;
-  /** What the client takes on a new stream. */
+  /** Send window of a new stream. */
   readonly streamSendWindow: number;
-  /** The message of a stream goes to the receiver: the query may take its time. */
+  /** The message of a stream goes to the receiver: the query may take any time. */
   asked(stream: Http2Stream): void;
-  /** The receiver has settled the message of a stream. @returns whether there is anybody to answer */
+  /** The receiver has settled the message of a stream. @returns whether the stream can still be answered */
   settled(stream: Http2Stream): boolean;
   /**
    * Sends a response, unless the client has given up.
@@ -38,27 +38,27 @@ export abstract class Http2Stream implements SendingStream {
   readonly home: StreamHome;
   /** The next one in the same chain of the session's table. */
   next: Http2Stream | undefined;
-  /** False once the client, or the session, has given it up, or the response has been sent: nothing more is written on it. */
+  /** False once the client or the session has reset it, or the response has been sent: nothing more is written on it. */
   isOpen = true;
-  /** The client has sent all that it will. */
+  /** The client has sent END_STREAM. */
   isWhole = false;
-  /** A message of it is with the receiver, which will settle it. */
+  /** The receiver has a message of it to settle. */
   isAsked = false;
-  /** When it has to be done, by the clock. */
+  /** Its deadline on the clock. */
   deadline: number;
   sendWindow: number;
-  /** What the client may still send on it. */
+  /** Octets that the client may still send on it. */
   receiveWindow = STREAM_WINDOW;
   unsent: Uint8Array | undefined;
   trailers: Uint8Array | undefined;
   #client: Endpoint;
   #expected = -1;
   #received = 0;
-  /** What is kept of the body. */
+  /** The kept parts of the body. */
   #parts: Uint8Array[] = [];
   #held = 0;
   #bodyUse: (typeof BodyUse)[keyof typeof BodyUse] = BodyUse.KEPT;
-  /** The status of a response that waits for the end of the request, 0 for none. */
+  /** Status of a response that waits for the end of the request, 0 for none. */
   #refusal = 0;
 
   constructor(home: StreamHome, id: number) {
@@ -69,7 +69,7 @@ export abstract class Http2Stream implements SendingStream {
     this.#client = home.stream.client;
   }
 
-  /** Who asks, and which trace the request belongs to. */
+  /** The client, and the trace of the request. */
   get client(): Endpoint {
     return this.#client;
   }
@@ -78,13 +78,13 @@ export abstract class Http2Stream implements SendingStream {
     return this.home.stream.local;
   }
 
-  /** The header has come. It answers, or waits for {@link whole}. */
+  /** The header has arrived. Answers, or waits for {@link whole}. */
   abstract begin(head: RequestHead): void;
-  /** The body has come, or what stands for it. It is lent. */
+  /** The body, or its replacement, has arrived. It is lent. */
   protected abstract whole(body: Uint8Array): void;
-  /** More has come than any message has, or than there is room for. */
+  /** The body is longer than any message, or than there is room for. */
   protected abstract tooLong(beginning: Uint8Array): void;
-  /** Sends a response of this status. */
+  /** Sends a response with this status. */
   protected abstract refused(status: number): void;
   protected abstract readonly maxBody: number;
 
@@ -92,30 +92,28 @@ export abstract class Http2Stream implements SendingStream {
     if (trace !== undefined) this.#client = withTraceHeaders(this.#client, trace);
   }
 
-  /**
-   * Refuses a request once it is whole, or too long. Until then the client may still break the rules of HTTP/2, and hears of that instead.
-   */
+  /** Refuses a request once it is whole, or too long. Until then, errors of HTTP/2 take precedence. */
   protected refuse(status: number): void {
     this.#refusal = status;
     this.#bodyUse = BodyUse.COUNTED;
     if (this.isWhole) this.refused(status);
   }
 
-  /** The header has the whole message, which is lent. It takes the place of the body, if there is one. */
+  /** The header has the whole message, which is lent. It replaces the body, if there is one. */
   protected standForBody(message: Uint8Array): void {
     if (this.isWhole) this.whole(message);
     else if (this.#keep(message)) this.#bodyUse = BodyUse.COUNTED;
     else this.refuse(400);
   }
 
-  /** @param length of the body, -1 where the client did not say */
+  /** @param length of the body, -1 if unknown */
   expect(length: number): void {
     this.#expected = length;
   }
 
   /**
    * A part of the body, which is lent.
-   * @returns false where it is not of the length that the header says (RFC 9113 section 8.1.1)
+   * @returns false if the length differs from the header's (RFC 9113 section 8.1.1)
    */
   take(octets: Uint8Array, isLast: boolean): boolean {
     this.#received += octets.length;
@@ -137,14 +135,14 @@ export abstract class Http2Stream implements SendingStream {
     return true;
   }
 
-  /** Lets go of what is kept of the body. */
+  /** Releases the kept parts of the body. */
   dropBody(): void {
     this.#parts = [];
     if (this.#held > 0) this.home.sender.keep(-this.#held);
     this.#held = 0;
   }
 
-  /** @returns false where clients have too much kept already */
+  /** @returns false if clients already have too many octets kept */
   #keep(octets: Uint8Array): boolean {
     if (octets.length === 0) return true;
     if (!this.home.sender.keep(octets.length)) return false;

@@ -1,4 +1,4 @@
-/** How many frames that bring no request further (pings, settings, resets, windows, crumbs of a body) a client may send. */
+/** Limits the frames of a client that advance no request: pings, settings, resets, windows, crumbs of a body. */
 
 const FRAMES = 1000;
 const PERIOD = 30_000;
@@ -6,7 +6,7 @@ const A_RESPONSE = 4;
 
 export class Patience {
   #left = FRAMES;
-  /** When it was whole last, by the clock. */
+  /** When it was last full, on the clock. */
   #since: number;
 
   constructor(now: number) {
@@ -18,7 +18,7 @@ export class Patience {
     this.#left = Math.min(FRAMES, this.#left + A_RESPONSE);
   }
 
-  /** @returns false where it is at its end: as many as {@link FRAMES} came within {@link PERIOD} milliseconds */
+  /** @returns false if {@link FRAMES} frames came within {@link PERIOD} milliseconds */
   spend(now: number): boolean {
     if (--this.#left >= 0) return true;
     if (now - this.#since < PERIOD) return false;

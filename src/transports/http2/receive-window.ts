@@ -1,20 +1,20 @@
-/** What a client may still send on a connection before it is heard (RFC 9113 section 5.2). */
+/** The receive window of a connection (RFC 9113 section 5.2). */
 
 /** Octets of bodies. */
 export const CONNECTION_WINDOW = 256 * 1024;
 
 export class ReceiveWindow {
   #left = CONNECTION_WINDOW;
-  /** Octets taken that the client has not been told of. */
+  /** Octets processed but not yet returned to the client. */
   #unreturned = 0;
 
-  /** @returns false where the client sends more than it may */
+  /** @returns false if the client exceeds the window */
   take(octets: number): boolean {
     this.#left -= octets;
     return this.#left >= 0;
   }
 
-  /** So many octets do not count any more. @returns by how much the client is to widen the window now */
+  /** This many octets no longer count. @returns the increment to send now */
   giveBack(octets: number): number {
     this.#unreturned += octets;
     if (this.#unreturned < CONNECTION_WINDOW / 2) return 0;

@@ -1,24 +1,24 @@
-/** The header of one request, as far as it means something here. One such object serves all requests of a listener, one after the other. */
+/** The used fields of one request's header. One object serves all requests of a listener, one after the other. */
 import type { TraceHeaders } from "../../plugin/message/endpoint.ts";
 import { TRACE_CONTEXT_HEADERS } from "../../plugin/message/trace-context.ts";
 import { type FieldSink, MAX_BLOCK } from "./hpack-decoder.ts";
 import { FieldName } from "./hpack-fields.ts";
 
 const NO_OCTETS = new Uint8Array(0);
-/** Octets of a header list, as RFC 9113 section 6.5.2 counts them. */
+/** Maximum header list, counted as in RFC 9113 section 6.5.2. */
 export const MAX_HEADER_LIST = MAX_BLOCK;
 
 export class RequestHead implements FieldSink {
-  /** Empty before {@link reset} and where the request has none. */
+  /** Empty before {@link reset} and for a request without one. */
   method = "";
-  /** Where the path lies, while the request is begun. */
+  /** Valid while the request begins. */
   path: Uint8Array = NO_OCTETS;
   pathStart = 0;
   pathEnd = 0;
   contentType = "";
-  /** Octets of the body; -1 where the request does not say. */
+  /** Octets of the body; -1 if the request does not say. */
   contentLength = -1;
-  /** What it says of a trace. */
+  /** Trace headers of the request. */
   trace: TraceHeaders | undefined;
   #size = 0;
   #isMalformed = false;
@@ -43,7 +43,7 @@ export class RequestHead implements FieldSink {
     this.#hasAuthority = false;
   }
 
-  /** Whether these fields may be trailers: they have no pseudo-header among them (RFC 9113 section 8.1). */
+  /** Whether these fields may be trailers, without any pseudo-header (RFC 9113 section 8.1). */
   get isTrailers(): boolean {
     return !(
       this.#isMalformed ||
@@ -54,7 +54,7 @@ export class RequestHead implements FieldSink {
     );
   }
 
-  /** Whether this is a request at all (RFC 9113 sections 8.2 and 8.3). */
+  /** Whether this is a valid request (RFC 9113 sections 8.2 and 8.3). */
   get isRequest(): boolean {
     if (this.#isMalformed || this.method === "") return false;
     return this.method === "CONNECT" || (this.#hasPath && this.pathEnd > this.pathStart && this.#hasScheme);

@@ -1,4 +1,4 @@
-/** What every client is told first (RFC 9113 sections 3.4 and 6.5). */
+/** The server's connection preface (RFC 9113 sections 3.4 and 6.5). */
 import type { FrameSender, SendingStream } from "./frame-sender.ts";
 import { DEFAULT_WINDOW, FrameType, Setting, settingsPayload } from "./http2-frames.ts";
 import { STREAM_WINDOW } from "./http2-stream.ts";

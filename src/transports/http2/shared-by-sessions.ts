@@ -8,25 +8,25 @@ import { RequestHead } from "./request-head.ts";
 
 export interface Http2Options extends HttpObserver {
   readonly clock: Clock;
-  /** Asked anew for each connection. */
+  /** Called for each connection. */
   readonly maxStreams: () => number;
   readonly timeouts: () => HttpTimeouts;
-  /** Each response leaves in a write of its own. */
+  /** Whether each response has its own write. */
   readonly separateResponses?: boolean;
-  /** Makes what answers one request. */
+  /** Makes the stream for a request. */
   readonly open: (home: StreamHome, id: number) => Http2Stream;
 }
 
-/** Milliseconds of a turn of the event loop in which frames are taken. */
+/** Milliseconds of an event-loop turn for processing frames. */
 const SHARE = 1;
 
-/** What all sessions of a listener share: their time, and memory that is of use only for as long as one of them does something. */
+/** Shared by all sessions of a listener: their time, and scratch memory. */
 export class SharedBySessions {
   readonly options: Http2Options;
   readonly slab = new OutputSlab();
   readonly scratch = hpackScratch();
   readonly head = new RequestHead();
-  /** What they may do in a turn of the event loop together. */
+  /** Their time in a turn of the event loop. */
   readonly turns: SharedTurns;
 
   constructor(options: Http2Options) {

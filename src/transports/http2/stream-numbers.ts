@@ -1,31 +1,34 @@
-/** The numbers of streams that a client has used, and enough of those that are closed to tell a late frame from a wrong one (RFC 9113 section 5.1). */
+/**
+ * The stream numbers that a client has used, and enough closed ones to distinguish a late frame from an invalid one (RFC 9113
+ * section 5.1).
+ */
 import { ErrorCode, type ErrorCodeNumber } from "./http2-frames.ts";
 
-/** A client that has so many streams reset in a row has used up its patience. */
+/** More resets in a row exhaust the patience for the client. */
 const MAX_RESETS = 1024;
-/** Clients usually leave out no stream at all. */
+/** Clients usually skip no stream numbers. */
 const MAX_GAPS = 8;
 
 export class StreamNumbers {
-  /** The last request that was begun, and the last of those that came too late for that. */
+  /** The last request that was started, and the last one refused after GOAWAY. */
   #last = 0;
   #lastPassedOver = 0;
-  /** Streams that we reset before the client had ended them, the oldest first: it may have sent more on them meanwhile. */
+  /** Streams that we reset before the client had ended them, oldest first: the client may have sent more on them. */
   readonly #resets: number[] = [];
-  /** The first and the last of streams that the client left out when it began a later one, the oldest gap first. */
+  /** Ranges of numbers that the client skipped, oldest first. */
   readonly #gaps: (readonly [first: number, last: number])[] = [];
 
-  /** The last request that was begun. */
+  /** The last request that was started. */
   get last(): number {
     return this.#last;
   }
 
-  /** How many streams and gaps it remembers. */
+  /** Number of remembered streams and gaps. */
   get size(): number {
     return this.#resets.length + this.#gaps.length;
   }
 
-  /** The client begins a request. Streams that it left out can no longer be opened (RFC 9113 section 5.1.1). @param id above {@link last} */
+  /** The client starts a request. Skipped numbers can no longer be used (RFC 9113 section 5.1.1). @param id above {@link last} */
   begin(id: number): void {
     const next = this.#last === 0 ? 1 : this.#last + 2;
     this.#last = id;
@@ -34,7 +37,7 @@ export class StreamNumbers {
     this.#gaps.push([next, id - 2]);
   }
 
-  /** The client begins a request after the goodbye, and asks elsewhere once it has read that. @param id above {@link last} */
+  /** The client starts a request after GOAWAY, and will retry elsewhere. @param id above {@link last} */
   passOver(id: number): void {
     if (id > this.#lastPassedOver) this.#lastPassedOver = id;
   }
@@ -51,14 +54,14 @@ export class StreamNumbers {
     if (at >= 0) this.#resets.splice(at, 1);
   }
 
-  /** Whether no stream of this number was there yet. */
+  /** Whether this number has not been used yet. */
   isIdle(id: number): boolean {
     return id > Math.max(this.#last, this.#lastPassedOver) || id % 2 === 0;
   }
 
   /**
-   * Why a part of a request may not come on a stream that is not open.
-   * @returns `undefined` where the client could not know better: its stream was reset or passed over
+   * The error for a part of a request on a stream that is not open.
+   * @returns `undefined` if the client could not know: its stream was reset or refused
    */
   faultOf(id: number): ErrorCodeNumber | undefined {
     if (this.isIdle(id)) return ErrorCode.PROTOCOL_ERROR;

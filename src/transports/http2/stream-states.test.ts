@@ -23,7 +23,7 @@ import { StreamNumbers } from "./stream-numbers.ts";
 const { END_STREAM, END_HEADERS, PADDED, PRIORITY } = FrameFlag;
 const { PROTOCOL_ERROR, STREAM_CLOSED, FLOW_CONTROL_ERROR } = ErrorCode;
 
-/** A GET request whose end is still to come. */
+/** A GET request without END_STREAM. */
 const openGet = (stream: number): Buffer => frame(FrameType.HEADERS, END_HEADERS, stream, GET);
 const reset = (stream: number): Buffer => frame(FrameType.RST_STREAM, 0, stream, number(ErrorCode.CANCEL));
 const widen = (stream: number, octets: number): Buffer =>
@@ -33,14 +33,14 @@ const dependency = (stream: number, exclusive = 0): Buffer =>
 const trailers = (stream: number, ...fields: readonly (readonly [string, string])[]): Buffer =>
   frame(FrameType.HEADERS, END_HEADERS | END_STREAM, stream, encodeFields(fields));
 
-describe("on a stream whose request is whole and whose answer is under way", () => {
+describe("on a stream whose request is whole and not yet answered", () => {
   for (const [title, octets] of [
     ["more of the body", data(1, MESSAGE)],
-    ["nothing more of the body", data(1, Buffer.alloc(0))],
+    ["an empty part of the body", data(1, Buffer.alloc(0))],
     ["a second header", get(1)],
     ["trailers", trailers(1, ["a", "b"])],
   ] as const)
-    test(`${title} costs the stream`, async () => {
+    test(`${title} ends the stream`, async () => {
       await scene(async ({ connect, receiver, faults }) => {
         receiver.answers = false;
         const client = (await connect()).greet().send(get(1), octets, get(3));
@@ -56,7 +56,7 @@ describe("on a stream whose request is whole and whose answer is under way", () 
     ["a wider window", widen(1, 1000)],
     ["another priority", frame(FrameType.PRIORITY, 0, 1, dependency(3))],
   ] as const)
-    test(`${title} does no harm`, async () => {
+    test(`${title} is allowed`, async () => {
       await scene(async ({ connect, receiver }) => {
         receiver.answers = false;
         const client = (await connect()).greet().send(get(1), octets);
@@ -81,7 +81,7 @@ async function afterwards(
   });
 }
 
-describe("on a stream that is closed", () => {
+describe("on a closed stream", () => {
   for (const [title, code, before, last] of [
     ["more of the body after the answer", STREAM_CLOSED, [get(1)], data(1, MESSAGE)],
     [
@@ -91,7 +91,7 @@ describe("on a stream that is closed", () => {
       data(1, MESSAGE),
     ],
     [
-      "a body after a POST that has none",
+      "a body after a POST without one",
       STREAM_CLOSED,
       [frame(FrameType.HEADERS, END_HEADERS | END_STREAM, 1, POST)],
       data(1, MESSAGE),
@@ -101,18 +101,18 @@ describe("on a stream that is closed", () => {
     ["a body after the client's reset", STREAM_CLOSED, [post(1), reset(1)], data(1, MESSAGE)],
     ["a header after the client's reset", STREAM_CLOSED, [post(1), reset(1)], get(1)],
     ["a body after the client's reset of a GET", STREAM_CLOSED, [openGet(1), reset(1)], data(1, MESSAGE)],
-    ["a header of a lower number that was left out", PROTOCOL_ERROR, [get(5)], get(3)],
-    ["a header of the first number, left out", PROTOCOL_ERROR, [get(3)], get(1)],
-    ["a body for a lower number that was left out", PROTOCOL_ERROR, [get(5)], data(3, MESSAGE)],
-    ["a lower number, used before others were left out", STREAM_CLOSED, [get(1), get(7)], get(1)],
+    ["a header for a skipped lower number", PROTOCOL_ERROR, [get(5)], get(3)],
+    ["a header for the skipped first number", PROTOCOL_ERROR, [get(3)], get(1)],
+    ["a body for a skipped lower number", PROTOCOL_ERROR, [get(5)], data(3, MESSAGE)],
+    ["a lower number, used before others were skipped", STREAM_CLOSED, [get(1), get(7)], get(1)],
     [
-      "more after the end of what was passed over",
+      "more after the end of an ignored request",
       STREAM_CLOSED,
       [post(1), data(1, Buffer.alloc(11), 0), post(1), data(1, MESSAGE)],
       data(1, MESSAGE),
     ],
   ] as const)
-    test(`${title} costs the connection`, async () => {
+    test(`${title} ends the connection`, async () => {
       await afterwards(
         async (client, { faults }) => {
           const closed = once(client.socket, "close");
@@ -128,12 +128,12 @@ describe("on a stream that is closed", () => {
   const refused = head("POST", "/dns-query", ["connection", "close"]);
   for (const [title, before, last] of [
     [
-      "the body of a request that is malformed",
+      "the body of a malformed request",
       [frame(FrameType.HEADERS, END_HEADERS, 1, refused)],
       data(1, MESSAGE),
     ],
     [
-      "trailers of a request that is malformed",
+      "trailers of a malformed request",
       [frame(FrameType.HEADERS, END_HEADERS, 1, refused)],
       trailers(1, ["a", "b"]),
     ],
@@ -143,12 +143,12 @@ describe("on a stream that is closed", () => {
       data(1, MESSAGE),
     ],
     ["the rest after a fault of the stream", [post(1), post(1)], data(1, MESSAGE)],
-    ["a window for an answer that has left", [get(1)], widen(1, 1000)],
+    ["a window for an answer already sent", [get(1)], widen(1, 1000)],
     ["a reset that crossed the answer", [get(1)], reset(1)],
     ["a priority", [get(1)], frame(FrameType.PRIORITY, 0, 1, dependency(3))],
-    ["a window for a number that was left out", [get(5)], widen(3, 1000)],
+    ["a window for a skipped number", [get(5)], widen(3, 1000)],
   ] as const)
-    test(`${title} is passed over`, async () => {
+    test(`${title} is ignored`, async () => {
       await afterwards(
         async (client, { faults }) => {
           client.send(get(7));
@@ -160,7 +160,7 @@ describe("on a stream that is closed", () => {
       );
     });
 
-  test("the body of a request above the limit is passed over", async () => {
+  test("the body of a request above the limit is ignored", async () => {
     await scene(async ({ connect, receiver, faults }) => {
       receiver.answers = false;
       const client = (await connect()).greet().send(get(1), post(3));
@@ -171,7 +171,7 @@ describe("on a stream that is closed", () => {
     }, 1);
   });
 
-  test("the body of a request that took too long is passed over", async () => {
+  test("the body of a request that took too long is ignored", async () => {
     await scene(async ({ connect, clock, faults }) => {
       const client = (await connect()).greet().send(post(1));
       await client.ping();
@@ -183,7 +183,7 @@ describe("on a stream that is closed", () => {
     });
   });
 
-  test("the body of a request that came after the goodbye is passed over", async () => {
+  test("the body of a request after GOAWAY is ignored", async () => {
     await scene(async ({ connect, receiver, pause, faults }) => {
       receiver.answers = false;
       const client = (await connect()).greet().send(get(1));
@@ -199,15 +199,15 @@ describe("on a stream that is closed", () => {
   });
 });
 
-describe("the numbers that a session remembers", () => {
-  test("are bounded, however many streams are reset or left out", () => {
+describe("the stream numbers of a session", () => {
+  test("are limited, however many streams are reset or skipped", () => {
     const numbers = new StreamNumbers();
     for (let id = 1; id < 40_000; id += 4) {
       numbers.begin(id);
       numbers.reset(id);
     }
     assert.ok(numbers.size <= 1100, String(numbers.size));
-    // The latest are known, the oldest forgotten.
+    // The latest are remembered, the oldest are not.
     assert.equal(numbers.faultOf(39_997), undefined);
     assert.equal(numbers.faultOf(39_995), PROTOCOL_ERROR);
     assert.equal(numbers.faultOf(1), STREAM_CLOSED);
@@ -215,7 +215,7 @@ describe("the numbers that a session remembers", () => {
     assert.equal(numbers.faultOf(39_999), PROTOCOL_ERROR);
   });
 
-  test("take no room while a client does as usual", () => {
+  test("take no memory for an ordinary client", () => {
     const numbers = new StreamNumbers();
     for (let id = 1; id < 2000; id += 2) {
       numbers.begin(id);
@@ -264,7 +264,7 @@ describe("a stream that depends on itself", () => {
       });
     });
 
-  test("and is not there costs the connection: it cannot be reset", async () => {
+  test("and is idle ends the connection: it cannot be reset", async () => {
     await scene(async ({ connect }) => {
       const client = (await connect()).greet().send(frame(FrameType.PRIORITY, 0, 1, dependency(1)));
       assert.equal(await client.goodbye(), PROTOCOL_ERROR);
@@ -281,13 +281,13 @@ describe("a stream that depends on itself", () => {
   });
 });
 
-describe("a request that is not whole is not answered yet", () => {
+describe("an incomplete request is not answered yet", () => {
   for (const [title, code, ...octets] of [
-    ["a window widened by nothing", PROTOCOL_ERROR, widen(1, 0)],
+    ["a window increment of 0", PROTOCOL_ERROR, widen(1, 0)],
     ["windows that overflow together", FLOW_CONTROL_ERROR, widen(1, 0x7fff_ffff), widen(1, 0x7fff_ffff)],
-    ["more than the length that was said", PROTOCOL_ERROR, data(1, MESSAGE)],
+    ["more than the announced length", PROTOCOL_ERROR, data(1, MESSAGE)],
     ["trailers with a method", PROTOCOL_ERROR, trailers(1, [":method", "POST"])],
-    ["trailers with a field of a connection", PROTOCOL_ERROR, trailers(1, ["connection", "close"])],
+    ["trailers with a connection-specific field", PROTOCOL_ERROR, trailers(1, ["connection", "close"])],
     ["a second header", PROTOCOL_ERROR, openGet(1)],
   ] as const)
     for (const [method, path] of [
@@ -296,7 +296,7 @@ describe("a request that is not whole is not answered yet", () => {
       ["POST", "/elsewhere"],
       ["PUT", "/dns-query"],
     ] as const)
-      test(`${method} ${path.slice(0, 10)}: ${title} costs the stream`, async () => {
+      test(`${method} ${path.slice(0, 10)}: ${title} ends the stream`, async () => {
         await scene(async ({ connect, statuses, budget }) => {
           const begun = head(method, path, ["content-length", 0]);
           const client = (await connect()).greet().send(frame(FrameType.HEADERS, END_HEADERS, 1, begun));
@@ -310,19 +310,13 @@ describe("a request that is not whole is not answered yet", () => {
 
   for (const [title, status, begun, ...rest] of [
     ["a GET, with an empty end", 200, GET, data(1, Buffer.alloc(0))],
-    [
-      "a GET, with a body that means nothing",
-      200,
-      GET,
-      data(1, Buffer.alloc(50), 0),
-      data(1, Buffer.alloc(9)),
-    ],
+    ["a GET, with an ignored body", 200, GET, data(1, Buffer.alloc(50), 0), data(1, Buffer.alloc(9))],
     ["a GET, with trailers", 200, GET, trailers(1, ["a", "b"])],
     ["another path", 404, head("POST", "/"), data(1, MESSAGE)],
     ["another method, in parts", 400, head("PUT", "/dns-query"), data(1, MESSAGE, 0), data(1, MESSAGE)],
     ["a large header", 431, Buffer.concat([POST, Buffer.alloc(500, 0x90)]), data(1, MESSAGE)],
     [
-      "another path, with more than any message has",
+      "another path, with a body longer than any message",
       404,
       head("POST", "/"),
       ...Array.from({ length: 5 }, () => data(1, Buffer.alloc(14_000), 0)),
@@ -341,7 +335,7 @@ describe("a request that is not whole is not answered yet", () => {
       });
     });
 
-  test("a GET that waits for its end comes out of the budget, until its client gives up", async () => {
+  test("a GET that waits for its end counts in the budget, until its client gives up", async () => {
     await scene(async ({ connect, budget, timeouts, clock }) => {
       const client = (await connect()).greet().send(openGet(1), openGet(3));
       await client.ping();
@@ -369,7 +363,7 @@ describe("a request that is not whole is not answered yet", () => {
 });
 
 describe("a change of the initial window, while an answer waits", () => {
-  test("is acknowledged, and then lets out as much of the answer as it has room for", async () => {
+  test("is acknowledged, and then releases as much of the answer as it allows", async () => {
     await scene(async ({ connect }) => {
       const client = (await connect()).greet([Setting.INITIAL_WINDOW_SIZE, 0]).send(get(1));
       await client.first(FrameType.HEADERS, 1);
@@ -392,7 +386,7 @@ describe("a change of the initial window, while an answer waits", () => {
     });
   });
 
-  test("lets out the answers of all streams", async () => {
+  test("releases the answers of all streams", async () => {
     await scene(async ({ connect }) => {
       const client = (await connect()).greet([Setting.INITIAL_WINDOW_SIZE, 0]);
       const ids = [1, 3, 5, 7, 9];
@@ -410,7 +404,7 @@ describe("a change of the initial window, while an answer waits", () => {
     });
   });
 
-  test("that makes a window overflow costs the connection, and is not acknowledged", async () => {
+  test("that makes a window overflow ends the connection, and is not acknowledged", async () => {
     await scene(async ({ connect }) => {
       const client = (await connect())
         .greet([Setting.INITIAL_WINDOW_SIZE, 0])
@@ -427,7 +421,7 @@ describe("a change of the initial window, while an answer waits", () => {
   });
 });
 
-test("a client that opens and resets streams is cut off, and nothing of its streams is kept", async () => {
+test("a client that opens and resets streams is disconnected, and nothing of its streams is kept", async () => {
   await scene(async ({ connect, receiver, budget }) => {
     receiver.answers = false;
     const client = (await connect()).greet();

@@ -1,7 +1,9 @@
-/** The open streams of one connection, found by number. They come and go by the thousand, so there is no `Map` to hold them. */
+/**
+ * The open streams of one connection by number. Intrusive chains instead of a `Map`, because streams come and go by the thousand.
+ */
 import type { Http2Stream } from "./http2-stream.ts";
 
-/** Clients count their streams up by two: as many chains as usually have one stream. */
+/** Clients count stream numbers up by two, so this many chains usually have one stream each. */
 const CHAINS = 32;
 
 export class StreamTable {
@@ -18,7 +20,7 @@ export class StreamTable {
     return stream;
   }
 
-  /** @param stream one whose number is not there */
+  /** @param stream whose number is not in the table */
   add(stream: Http2Stream): void {
     const chain = (stream.id >>> 1) % CHAINS;
     stream.next = this.#chains[chain];
@@ -26,7 +28,7 @@ export class StreamTable {
     this.#size++;
   }
 
-  /** @returns false where it was not there */
+  /** @returns false if it was not in the table */
   remove(stream: Http2Stream): boolean {
     const chain = (stream.id >>> 1) % CHAINS;
     let before: Http2Stream | undefined;
@@ -43,7 +45,7 @@ export class StreamTable {
     return true;
   }
 
-  /** Those that meet a condition, in a list of its own: each may be removed. */
+  /** Matching streams in a new array, so that each may be removed. */
   those(meets: (stream: Http2Stream) => boolean): Http2Stream[] {
     const found: Http2Stream[] = [];
     if (this.#size === 0) return found;

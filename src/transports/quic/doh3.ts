@@ -1,4 +1,4 @@
-/** DNS over HTTP/3 (RFC 8484 over RFC 9114): requests, and their responses. */
+/** DNS over HTTP/3 (RFC 8484 over RFC 9114): requests and responses. */
 import { HttpQueries, type HttpResponse, readTarget } from "../http-queries.ts";
 import { withTraceHeaders } from "../traced-endpoint.ts";
 import type { ListenTarget, MessageReceiver } from "../transport.ts";
@@ -15,7 +15,7 @@ import {
 import { Order } from "./record-kinds.ts";
 
 export interface Doh3Options extends Omit<QuicListenOptions, "name" | "speech" | "onRequest"> {
-  /** Told of each response. */
+  /** Called for each response. */
   readonly onResponse: (status: number) => void;
 }
 

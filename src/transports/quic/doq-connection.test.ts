@@ -21,7 +21,7 @@ class Peer {
   }
 }
 
-/** A message of so many octets, behind its length. */
+/** A message of this many octets, after its length. */
 function framed(length: number, id = 0): Buffer {
   const octets = Buffer.alloc(2 + length, 7);
   octets.writeUInt16BE(length, 0);
@@ -32,13 +32,13 @@ function framed(length: number, id = 0): Buffer {
 describe("a query", () => {
   for (const length of [12, 13, 300, 65_535])
     for (const size of [1, 2, 3, 1200, 70_000]) {
-      // Octet by octet the longest takes seconds.
+      // The longest message, octet by octet, would take too long.
       if (length === 65_535 && size < 1200) continue;
-      test(`of ${length} octets is handed on, out of pieces of ${size}`, () => {
+      test(`of ${length} octets is passed on, from pieces of ${size}`, () => {
         const peer = new Peer();
         peer.stream(framed(length), { size });
         assert.equal(peer.home.requests.length, 1);
-        // Not `deepEqual`: the difference of two long messages takes it minutes and all of the memory.
+        // Not `deepEqual`: a diff of two long messages would take minutes and all of the memory.
         assert.ok(
           framed(length)
             .subarray(2)
@@ -54,7 +54,7 @@ describe("a query", () => {
       });
     }
 
-  test("is handed on once it is whole, before the stream ends, and once", () => {
+  test("is passed on once it is whole, before the stream ends, and once", () => {
     const peer = new Peer();
     const stream = new TestStream(peer.connection, 0, false);
     const user = peer.served.accepted(stream);
@@ -64,7 +64,7 @@ describe("a query", () => {
     assert.deepEqual([peer.home.requests.length, peer.home.violations], [1, 0]);
   });
 
-  test("is copied out of Buffers, which are lent as well", () => {
+  test("is copied from Buffers, which are lent as well", () => {
     const peer = new Peer();
     const user = peer.served.accepted(new TestStream(peer.connection, 0, false));
     const first = framed(20).subarray(0, 9);
@@ -79,26 +79,26 @@ describe("a query", () => {
     ["of half a length", Buffer.from([0]), true],
     ["of no length", Buffer.alloc(2), false],
     ["shorter than a header", framed(11), false],
-    ["shorter than it says", framed(40).subarray(0, 41), true],
-    ["longer than it says", Buffer.concat([framed(40), Buffer.alloc(1)]), false],
-    ["with another behind it", Buffer.concat([framed(40), framed(40)]), true],
+    ["shorter than announced", framed(40).subarray(0, 41), true],
+    ["longer than announced", Buffer.concat([framed(40), Buffer.alloc(1)]), false],
+    ["followed by another", Buffer.concat([framed(40), framed(40)]), true],
     ["with an id", framed(40, 1), true],
   ] as const)
     for (const size of [1, 1200])
-      test(`${title}, in pieces of ${size} octets, costs the connection`, () => {
+      test(`${title}, in pieces of ${size} octets, ends the connection`, () => {
         const peer = new Peer();
         peer.stream(octets, { isEnd, size });
         assert.equal(peer.connection.closeCode, DoqCode.PROTOCOL_ERROR);
         assert.deepEqual([peer.home.violations, peer.home.held, peer.home.connections], [1, 0, 0]);
       });
 
-  test("on a stream on which the client alone speaks costs the connection", () => {
+  test("on a unidirectional stream ends the connection", () => {
     const peer = new Peer();
     peer.stream(framed(40), { oneWay: true });
     assert.deepEqual([peer.connection.closeCode, peer.home.requests], [DoqCode.PROTOCOL_ERROR, []]);
   });
 
-  test("is given up where all of them hold too much", () => {
+  test("is reset if all requests together hold too much", () => {
     const peer = new Peer();
     peer.home.room = 30;
     const stream = peer.stream(framed(100).subarray(0, 40), { isEnd: false });
@@ -106,7 +106,7 @@ describe("a query", () => {
     assert.equal(peer.connection.closeCode, undefined);
   });
 
-  test("that its client gives up is settled, and what it held is let go", () => {
+  test("that its client resets is settled, and its memory is released", () => {
     const peer = new Peer();
     const [half, whole] = [
       new TestStream(peer.connection, 0, false),
@@ -121,7 +121,7 @@ describe("a query", () => {
     assert.equal(peer.served.settle(1), undefined);
   });
 
-  test("that is not whole in time is reset; a connection without any ends in time", () => {
+  test("that is not whole in time is reset; a connection without queries ends in time", () => {
     const peer = new Peer();
     const [slow, whole] = [
       peer.stream(framed(100).subarray(0, 40), { isEnd: false }),
@@ -139,7 +139,7 @@ describe("a query", () => {
     assert.equal(peer.connection.finishCode, DoqCode.NO_ERROR);
   });
 
-  test("that was taken is answered before the connection ends; others are given up", () => {
+  test("that was accepted is answered before the connection ends; others are reset", () => {
     const peer = new Peer();
     peer.stream(framed(100).subarray(0, 40), { isEnd: false });
     peer.stream(framed(100));
@@ -149,7 +149,7 @@ describe("a query", () => {
     assert.equal(peer.connection.finishCode, DoqCode.NO_ERROR);
   });
 
-  test("of a connection that is over is settled", () => {
+  test("of a closed connection is settled", () => {
     const peer = new Peer();
     peer.stream(framed(100));
     peer.stream(framed(100).subarray(0, 40), { isEnd: false });

@@ -1,4 +1,4 @@
-/** DNS over dedicated QUIC connections (RFC 9250), the server's side. */
+/** The server side of DNS over dedicated QUIC connections (RFC 9250). */
 import { readU16 } from "../../dns/octets.ts";
 import type { QuicStream, QuicStreamUser } from "../../quic/quic.ts";
 import {
@@ -24,7 +24,7 @@ export class DoqConnection extends ServedConnection {
     excessiveLoad: DoqCode.EXCESSIVE_LOAD,
   };
 
-  /** The protocol has none of that kind (RFC 9250 section 4.3.3). */
+  /** The protocol has no unidirectional streams (RFC 9250 section 4.3.3). */
   protected listen(_stream: QuicStream): QuicStreamUser {
     this.violate(DoqCode.PROTOCOL_ERROR, "unidirectional stream");
     return DEAF;
@@ -88,7 +88,7 @@ class DoqRequest implements ServedStream {
       this.#connection.forget(this);
       return;
     }
-    // What was lent is copied; what was joined is ours. `slice` of a Buffer would not copy.
+    // Lent octets are copied; joined ones are ours. `slice` of a Buffer would not copy.
     this.#octets = this.#octets.length === 0 ? Uint8Array.from(all) : all;
   }
 

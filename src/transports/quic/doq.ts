@@ -15,7 +15,7 @@ import { Order } from "./record-kinds.ts";
 
 export interface DoqOptions extends Omit<QuicListenOptions, "name" | "speech" | "onRequest" | "counters"> {
   readonly counters: Omit<QuicListenOptions["counters"], "protocolError">;
-  /** Told of each answer, and of each connection closed for its client's fault, by the code (RFC 9250 section 4.3). */
+  /** Called for each answer, and for each connection closed for its client's fault, with the code (RFC 9250 section 4.3). */
   readonly onResponse: (code: number) => void;
 }
 
@@ -36,7 +36,7 @@ export function listenDoq(
     counters: { ...counters, protocolError: () => onResponse(DoqCode.PROTOCOL_ERROR) },
     onRequest(client, stream, message, replies) {
       const port = new DoqReplyPort(client, stream, replies, onResponse);
-      // A reply in place of a query is not passed over as elsewhere: who sends one cannot be talked to.
+      // Unlike on other transports, a reply in place of a query is an error: its sender does not follow the protocol.
       if (((message[2] as number) & 0x80) !== 0 || hasKeepalive(message)) port.reject();
       else receiver.receive(message, message.length, port);
     },

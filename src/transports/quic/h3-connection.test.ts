@@ -17,7 +17,7 @@ class Peer {
     this.served.connected();
   }
 
-  /** A stream of the client's, and what it says. */
+  /** A client's stream, and its data. */
   stream(octets: Uint8Array, { isEnd = true, size = octets.length, oneWay = false } = {}): TestStream {
     const stream = new TestStream(this.connection, 4 * this.#streams++ + (oneWay ? 2 : 0), oneWay);
     say(this.served.accepted(stream), octets, isEnd, Math.max(size, 1));
@@ -50,16 +50,12 @@ describe("a request", () => {
       [fields(...LINE), ...Array.from(BODY, (octet) => data(Uint8Array.of(octet)))],
       BODY,
     ],
-    [
-      "among frames that nobody knows",
-      [frame(0x21, BODY), fields(...LINE), frame(0x40, BODY), data(BODY)],
-      BODY,
-    ],
+    ["among unknown frames", [frame(0x21, BODY), fields(...LINE), frame(0x40, BODY), data(BODY)], BODY],
     ["with trailers", [fields(...LINE), data(BODY), fields(["a", "b"])], BODY],
     ["with te: trailers", [fields(...LINE, ["te", "trailers"]), data(BODY)], BODY],
   ] as const)
     for (const size of [1, 3, 1000])
-      test(`${title} is handed on, out of pieces of ${size} octets`, () => {
+      test(`${title} is passed on, from pieces of ${size} octets`, () => {
         const peer = new Peer();
         peer.stream(Buffer.concat(octets), { size });
         assert.equal(peer.home.requests.length, 1);
@@ -76,27 +72,27 @@ describe("a request", () => {
     ["two methods", H3Code.MESSAGE_ERROR, fields(...LINE, [":method", "GET"])],
     ["two authorities", H3Code.MESSAGE_ERROR, fields(...LINE, [":authority", "a"], [":authority", "b"])],
     ["a status", H3Code.MESSAGE_ERROR, fields(...LINE, [":status", "200"])],
-    ["a pseudo-header that nobody knows", H3Code.MESSAGE_ERROR, fields(...LINE, [":test", "a"])],
-    ["a pseudo-header behind others", H3Code.MESSAGE_ERROR, fields(["a", "b"], ...LINE)],
+    ["an unknown pseudo-header", H3Code.MESSAGE_ERROR, fields(...LINE, [":test", "a"])],
+    ["a pseudo-header after others", H3Code.MESSAGE_ERROR, fields(["a", "b"], ...LINE)],
     ["capitals", H3Code.MESSAGE_ERROR, fields(...LINE, ["A", "b"])],
-    ["a field of a connection", H3Code.MESSAGE_ERROR, fields(...LINE, ["connection", "close"])],
-    ["a coding of a connection", H3Code.MESSAGE_ERROR, fields(...LINE, ["transfer-encoding", "chunked"])],
+    ["a connection-specific field", H3Code.MESSAGE_ERROR, fields(...LINE, ["connection", "close"])],
+    ["a connection-specific coding", H3Code.MESSAGE_ERROR, fields(...LINE, ["transfer-encoding", "chunked"])],
     ["te: gzip", H3Code.MESSAGE_ERROR, fields(...LINE, ["te", "gzip"])],
-    ["a length that is no number", H3Code.MESSAGE_ERROR, fields(...LINE, ["content-length", "-1"])],
+    ["a length that is not a number", H3Code.MESSAGE_ERROR, fields(...LINE, ["content-length", "-1"])],
     [
       "two lengths",
       H3Code.MESSAGE_ERROR,
       fields(...LINE, ["content-length", "32"], ["content-length", "31"]),
       data(BODY),
     ],
-    ["less than was said", H3Code.MESSAGE_ERROR, fields(...LINE, ["content-length", "33"]), data(BODY)],
-    ["more than was said", H3Code.MESSAGE_ERROR, fields(...LINE, ["content-length", "31"]), data(BODY)],
-    ["a length and nothing", H3Code.MESSAGE_ERROR, fields(...LINE, ["content-length", "1"])],
+    ["less than announced", H3Code.MESSAGE_ERROR, fields(...LINE, ["content-length", "33"]), data(BODY)],
+    ["more than announced", H3Code.MESSAGE_ERROR, fields(...LINE, ["content-length", "31"]), data(BODY)],
+    ["a length without a body", H3Code.MESSAGE_ERROR, fields(...LINE, ["content-length", "1"])],
     ["nothing", H3Code.REQUEST_INCOMPLETE],
-    ["frames that nobody knows alone", H3Code.REQUEST_INCOMPLETE, frame(0x21, BODY)],
+    ["only unknown frames", H3Code.REQUEST_INCOMPLETE, frame(0x21, BODY)],
     ["a header that is too long", H3Code.EXCESSIVE_LOAD, frame(H3Frame.HEADERS, Buffer.alloc(16_385))],
   ] as const)
-    test(`with ${title} is reset, and costs nothing else`, () => {
+    test(`with ${title} is reset, and affects nothing else`, () => {
       const peer = new Peer();
       const stream = peer.stream(Buffer.concat(octets));
       assert.equal(stream.resetCode, code);
@@ -108,13 +104,13 @@ describe("a request", () => {
   for (const [title, code, ...octets] of [
     ["a body first", H3Code.FRAME_UNEXPECTED, data(BODY)],
     [
-      "a header behind its trailers",
+      "a header after its trailers",
       H3Code.FRAME_UNEXPECTED,
       fields(...LINE),
       fields(["a", "b"]),
       fields(["a", "b"]),
     ],
-    ["a body behind its trailers", H3Code.FRAME_UNEXPECTED, fields(...LINE), fields(["a", "b"]), data(BODY)],
+    ["a body after its trailers", H3Code.FRAME_UNEXPECTED, fields(...LINE), fields(["a", "b"]), data(BODY)],
     ["a push", H3Code.FRAME_UNEXPECTED, fields(...LINE), frame(H3Frame.PUSH_PROMISE, BODY)],
     ["settings", H3Code.FRAME_UNEXPECTED, fields(...LINE), frame(H3Frame.SETTINGS, BODY)],
     ["a frame of HTTP/2", H3Code.FRAME_UNEXPECTED, frame(2, BODY)],
@@ -122,14 +118,14 @@ describe("a request", () => {
     ["half the head of a frame", H3Code.FRAME_ERROR, fields(...LINE), Uint8Array.of(0)],
     ["no QPACK", H3Code.DECOMPRESSION_FAILED, frame(H3Frame.HEADERS, Uint8Array.of(1, 0, 0x80))],
   ] as const)
-    test(`with ${title} costs the connection`, () => {
+    test(`with ${title} ends the connection`, () => {
       const peer = new Peer();
       peer.stream(Buffer.concat(octets));
       assert.equal(peer.connection.closeCode, code);
       assert.deepEqual([peer.home.requests, peer.home.violations], [[], 1]);
     });
 
-  test("with more than any message has is handed on without it", () => {
+  test("with a body longer than any message is passed on without it", () => {
     const peer = new Peer();
     peer.stream(
       Buffer.concat([fields(...LINE), ...Array.from({ length: 66 }, () => data(Buffer.alloc(1000)))]),
@@ -137,14 +133,14 @@ describe("a request", () => {
     assert.equal(unpackRequest(peer.home.requests[0]?.payload ?? new Uint8Array()).body, undefined);
   });
 
-  test("is given up where all of them hold too much", () => {
+  test("is reset if all requests together hold too much", () => {
     const peer = new Peer();
     peer.home.room = 100;
     const stream = peer.stream(Buffer.concat([fields(...LINE), data(Buffer.alloc(101))]));
     assert.deepEqual([stream.resetCode, peer.home.held], [H3Code.EXCESSIVE_LOAD, 0]);
   });
 
-  test("is given up when it takes too long, unless it is whole", () => {
+  test("is reset when it takes too long, unless it is whole", () => {
     const peer = new Peer();
     const slow = peer.stream(Buffer.concat([fields(...LINE), data(BODY)]), { isEnd: false });
     const whole = peer.stream(fields(...LINE));
@@ -156,19 +152,19 @@ describe("a request", () => {
   });
 });
 
-describe("a stream on which the client alone speaks", () => {
+describe("a unidirectional stream of the client", () => {
   const settings = frame(H3Frame.SETTINGS, Uint8Array.from([...varint(6), ...varint(100)]));
   for (const [title, ...octets] of [
     ["settings", Uint8Array.of(0), settings],
     ["settings, and a goodbye", Uint8Array.of(0), settings, frame(H3Frame.GOAWAY, Uint8Array.of(0))],
-    ["settings, and a frame that nobody knows", Uint8Array.of(0), settings, frame(0x21, BODY)],
+    ["settings, and an unknown frame", Uint8Array.of(0), settings, frame(0x21, BODY)],
     ["no table of QPACK", Uint8Array.of(2, 0x20, 0x20)],
     ["a cancelled stream", Uint8Array.of(3, 0x44)],
     [
       "cancelled streams of higher numbers",
       Uint8Array.of(3, 0x7f, 0x81, 0x01, 0x44, 0x7f, 0x80, 0x80, 0x01, 0x7f, 0x00),
     ],
-    ["what nobody knows", Uint8Array.of(0x21), BODY],
+    ["data of an unknown type", Uint8Array.of(0x21), BODY],
     ["a type of eight octets", Buffer.from("c000000000000021", "hex"), BODY],
   ] as const)
     for (const size of [1, 2, 1000])
@@ -189,9 +185,9 @@ describe("a stream on which the client alone speaks", () => {
     ["a table of QPACK", H3Code.ENCODER_STREAM_ERROR, Uint8Array.of(2, 0x3f, 0xe1, 0x1f)],
     ["an entry for a table", H3Code.ENCODER_STREAM_ERROR, Uint8Array.of(2, 0x20, 0xc0)],
     ["an acknowledgement", H3Code.DECODER_STREAM_ERROR, Uint8Array.of(3, 0x84)],
-    ["a count of inserts", H3Code.DECODER_STREAM_ERROR, Uint8Array.of(3, 0x01)],
+    ["an insert count increment", H3Code.DECODER_STREAM_ERROR, Uint8Array.of(3, 0x01)],
     [
-      "an acknowledgement behind a cancelled stream",
+      "an acknowledgement after a cancelled stream",
       H3Code.DECODER_STREAM_ERROR,
       Uint8Array.of(3, 0x7f, 0x01, 0x84),
     ],

@@ -1,4 +1,4 @@
-/** HTTP/3 connections (RFC 9114), the server's side, as far as DNS needs it: no dynamic table, no push. */
+/** The server side of HTTP/3 connections (RFC 9114), as far as DNS needs it: no dynamic table, no push. */
 import { GatheredOctets } from "../../lib/collections/gathered-octets.ts";
 import type { QuicStream, QuicStreamUser } from "../../quic/quic.ts";
 import { MAX_BODY } from "../http-queries.ts";
@@ -25,7 +25,7 @@ import {
 /** Octets of the header of a request. */
 const MAX_HEADER = 16 * 1024;
 const MAX_FIELD_SECTION_SIZE = 6;
-/** Of streams that go one way (RFC 9114 section 6.2, RFC 9204 section 4.2). */
+/** Of unidirectional streams (RFC 9114 section 6.2, RFC 9204 section 4.2). */
 const StreamType = { CONTROL: 0, PUSH: 1, QPACK_ENCODER: 2, QPACK_DECODER: 3 } as const;
 
 const SETTINGS = Uint8Array.from([...varint(MAX_FIELD_SECTION_SIZE), ...varint(MAX_HEADER)]);
@@ -49,7 +49,7 @@ export class H3Connection extends ServedConnection {
     );
   }
 
-  /** @returns false where the client has such a stream already */
+  /** @returns false if the client already has such a stream */
   claim(type: number): boolean {
     if (this.#peerStreams.has(type)) return false;
     this.#peerStreams.add(type);
@@ -72,13 +72,13 @@ export class H3Connection extends ServedConnection {
 
 const DEAF: QuicStreamUser = { received: () => undefined, lost: () => undefined };
 
-/** A stream on which the client alone speaks: its type comes first. */
+/** A unidirectional stream of the client: its type comes first. */
 class PeerStream implements QuicStreamUser {
   readonly #connection: H3Connection;
   #head: Uint8Array = NO_OCTETS;
   #type: number | undefined;
   #frames: Http3FrameReader | undefined;
-  /** The next octet goes on with an instruction of QPACK. */
+  /** The next octet continues an instruction of QPACK. */
   #isInInstruction = false;
 
   constructor(connection: H3Connection) {
@@ -109,7 +109,7 @@ class PeerStream implements QuicStreamUser {
   }
 
   #begin(type: number): boolean {
-    // Streams of types that nobody knows are passed over.
+    // Streams of unknown types are ignored.
     if (type > StreamType.QPACK_DECODER) return true;
     if (type === StreamType.PUSH || !this.#connection.claim(type)) {
       this.#connection.violate(H3Code.STREAM_CREATION_ERROR, "no stream of this type expected");
@@ -125,7 +125,7 @@ class PeerStream implements QuicStreamUser {
         this.#frames?.take(octets);
         break;
       case StreamType.QPACK_ENCODER:
-        // "Set Dynamic Table Capacity" to nothing is all that can be said of a table that there is not.
+        // The only valid instruction for an absent table is "Set Dynamic Table Capacity" to 0.
         if (octets.some((octet) => octet !== 0x20))
           this.#connection.violate(H3Code.ENCODER_STREAM_ERROR, "there is no dynamic table");
         break;
@@ -136,7 +136,7 @@ class PeerStream implements QuicStreamUser {
     return this.#connection.connection.isOpen;
   }
 
-  /** A client may say that it has cancelled streams (RFC 9204 section 4.4.2), and no more: nothing of ours can be acknowledged. */
+  /** Only stream cancellations are valid (RFC 9204 section 4.4.2): we send nothing that could be acknowledged. */
   #areCancellations(octets: Uint8Array): boolean {
     for (const octet of octets) {
       if (this.#isInInstruction) this.#isInInstruction = (octet & 0x80) !== 0;
@@ -147,7 +147,7 @@ class PeerStream implements QuicStreamUser {
   }
 }
 
-/** What a client says of its connection: settings first, and nothing of it changes what we do. */
+/** The client's control stream: settings first. Nothing on it changes our behaviour. */
 class ControlFrames implements Http3FrameUser {
   readonly #connection: H3Connection;
   #hasSettings = false;
@@ -190,7 +190,7 @@ class H3Request implements ServedStream, Http3FrameUser {
   readonly #connection: H3Connection;
   readonly #home: ConnectionHome;
   readonly #frames = new Http3FrameReader(this);
-  /** What has come of the header, and after that of the body. */
+  /** The received part of the header, and later of the body. */
   #gathered = new GatheredOctets();
   #held = 0;
   #type = -1;
@@ -242,7 +242,7 @@ class H3Request implements ServedStream, Http3FrameUser {
 
   payload(octets: Uint8Array, isEnd: boolean): boolean {
     if (this.#type === H3Frame.DATA) return this.#body(octets);
-    // Trailers, and frames of other types, say nothing here.
+    // Trailers, and frames of other types, have no meaning here.
     if (this.#type !== H3Frame.HEADERS || this.#hasTrailers) return true;
     if (!this.#keep(octets)) return false;
     return isEnd ? this.#readHeader() : true;
@@ -280,7 +280,7 @@ class H3Request implements ServedStream, Http3FrameUser {
     this.#connection.ask(this, packRequest({ method, path, trace, body }));
   }
 
-  /** Gives up this request alone. */
+  /** Resets only this request. */
   #give(code: number): false {
     this.stream.reset(code);
     this.#connection.forget(this);

@@ -10,7 +10,7 @@ for (const [value, length] of [
   [16_384, 4],
   [2 ** 30 - 1, 4],
 ] as const) {
-  test(`${value} has ${length} octets, and is not read without one of them`, () => {
+  test(`${value} has ${length} octets, and is not read with one octet missing`, () => {
     const octets = Uint8Array.from(varint(value));
     assert.equal(octets.length, length);
     assert.equal(readVarint(octets, 0), value);
@@ -23,7 +23,7 @@ test("an integer of eight octets is read", () => {
 });
 
 for (const size of [1, 2, 3, 7, 1000]) {
-  test(`frames come out of pieces of ${size} octets`, () => {
+  test(`frames are read from pieces of ${size} octets`, () => {
     const payload = new Uint8Array(100).fill(9);
     const octets = Buffer.concat([frame(1, payload), frame(0x21, new Uint8Array()), frame(0, payload)]);
     const found: [type: number, length: number, octets: number, ended: boolean][] = [];

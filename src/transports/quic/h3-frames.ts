@@ -1,4 +1,4 @@
-/** Frames of HTTP/3 (RFC 9114 section 7), and the integers that they are made of (RFC 9000 section 16). */
+/** Frames of HTTP/3 (RFC 9114 section 7), and their integers (RFC 9000 section 16). */
 
 export const H3Frame = {
   DATA: 0,
@@ -10,7 +10,7 @@ export const H3Frame = {
   MAX_PUSH_ID: 13,
 } as const;
 
-/** Frames of HTTP/2 that must not come (RFC 9114 section 7.2.8). */
+/** Frame types of HTTP/2 that are errors here (RFC 9114 section 7.2.8). */
 export const H2_FRAMES: ReadonlySet<number> = new Set([2, 6, 8, 9]);
 
 /** RFC 9114 section 8.1, RFC 9204 section 6. */
@@ -33,14 +33,14 @@ export const H3Code = {
   DECODER_STREAM_ERROR: 0x202,
 } as const;
 
-/** What a frame brings. Payloads come in the pieces in which they arrive. */
+/** Receives the content of frames. Payloads arrive in pieces. */
 export interface Http3FrameUser {
-  /** @returns false to hear no more */
+  /** @returns false to stop */
   begin(type: number, length: number): boolean;
   payload(octets: Uint8Array, isEnd: boolean): boolean;
 }
 
-/** Takes a stream apart into frames, whatever pieces it comes in. */
+/** Splits a stream into frames, whatever pieces it arrives in. */
 export class Http3FrameReader {
   readonly #user: Http3FrameUser;
   #head = new Uint8Array(16);
@@ -88,7 +88,7 @@ export function varintLength(first: number): number {
   return 1 << (first >> 6);
 }
 
-/** @returns `undefined` where it is not whole */
+/** @returns `undefined` if it is incomplete */
 export function readVarint(octets: Uint8Array, at: number): number | undefined {
   const first = octets[at];
   if (first === undefined || at + varintLength(first) > octets.length) return undefined;

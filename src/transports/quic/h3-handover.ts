@@ -1,13 +1,13 @@
-/** A request of HTTP/3 as it passes from the thread of its listener to the one that answers. */
+/** Encodes an HTTP/3 request for its way from the listener's thread to the answering one. */
 import { readU16, writeU16 } from "../../dns/octets.ts";
 import type { TraceHeaders } from "../../plugin/message/endpoint.ts";
 
 export interface H3RequestParts {
   readonly method: string;
   readonly path: string;
-  /** What it says of a trace. */
+  /** Trace headers of the request. */
   readonly trace: TraceHeaders | undefined;
-  /** `undefined` where it was too long. */
+  /** `undefined` if it was too long. */
   readonly body: Uint8Array | undefined;
 }
 
@@ -38,7 +38,7 @@ export function unpackRequest(octets: Uint8Array): H3RequestParts {
   };
 }
 
-/** It was written by {@link packRequest}, in another thread of this process. */
+/** Written by {@link packRequest}, in another thread of this process. */
 function readTrace(octets: Uint8Array): TraceHeaders {
   return JSON.parse(Buffer.from(octets).toString("utf8")) as TraceHeaders;
 }

@@ -1,11 +1,11 @@
-/** What the header of a request over HTTP/3 says (RFC 9114 sections 4.2 and 4.3). */
+/** Reads the header of a request over HTTP/3 (RFC 9114 sections 4.2 and 4.3). */
 import type { TraceHeaders } from "../../plugin/message/endpoint.ts";
 import { TRACE_CONTEXT_HEADERS } from "../../plugin/message/trace-context.ts";
 import type { H3RequestParts } from "./h3-handover.ts";
 import type { HeaderField } from "./qpack.ts";
 
 export interface RequestLine extends Omit<H3RequestParts, "body"> {
-  /** Octets of the body; `undefined` where the client does not say. */
+  /** Octets of the body; `undefined` if the client does not say. */
   readonly contentLength: number | undefined;
 }
 
@@ -19,7 +19,7 @@ const FORBIDDEN: ReadonlySet<string> = new Set([
   "upgrade",
 ]);
 
-/** @returns `undefined` where the request is malformed */
+/** @returns `undefined` if the request is malformed */
 export function readRequestLine(fields: readonly HeaderField[]): RequestLine | undefined {
   const pseudo = fields.filter(({ name }) => name.startsWith(":"));
   const isMixed = fields.slice(0, pseudo.length).some(({ name }) => !name.startsWith(":"));
@@ -37,7 +37,7 @@ export function readRequestLine(fields: readonly HeaderField[]): RequestLine | u
   return { method, path, trace: traceOf(fields), contentLength };
 }
 
-/** What a request says of a trace. */
+/** Trace headers of a request. */
 function traceOf(fields: readonly HeaderField[]): TraceHeaders | undefined {
   const found = fields.filter(({ name }) => TRACE_CONTEXT_HEADERS.includes(name));
   return found.length === 0 ? undefined : Object.fromEntries(found.map(({ name, value }) => [name, value]));

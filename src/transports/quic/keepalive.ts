@@ -6,7 +6,7 @@ import { WireReader } from "../../dns/wire-reader.ts";
 
 const HEADER = 12;
 
-/** Whether a query asks to be told how long its connection is kept. One that cannot be read is left to who reads it as a whole. */
+/** Whether a query has edns-tcp-keepalive. A malformed query is left to the full parser. */
 export function hasKeepalive(message: Uint8Array): boolean {
   const records = readU16(message, 6) + readU16(message, 8) + readU16(message, 10);
   if (records === 0) return false;

@@ -7,7 +7,8 @@ const octets = (hex: string): Uint8Array => Buffer.from(hex.replaceAll(" ", ""),
 test("reads entries of the static table, literals, and both kinds of text", () => {
   const fields = decodeFields(
     octets(
-      // GET, https, :path as it is, :authority in Huffman's code (RFC 7541 appendix C.4.1), x-a as a literal name, an entry of no meaning here.
+      // GET, https, :path without and :authority with Huffman code (RFC 7541 appendix C.4.1), x-a as a literal name, an unused
+      // entry.
       "0000 d1 d7 5104 2f646e73 508c f1e3c2e5f23a6ba0ab90f4ff 23 782d61 0162 dd",
     ),
   );
@@ -38,16 +39,16 @@ test("reads what it writes", () => {
 for (const [what, hex] of [
   ["nothing", ""],
   ["half a prefix", "00"],
-  ["a count of inserts", "0100"],
+  ["an insert count", "0100"],
   ["an entry of the dynamic table", "0000 80"],
   ["a name from the dynamic table", "0000 40 00"],
-  ["an entry behind the base", "0000 10"],
-  ["a name behind the base", "0000 00 00"],
-  ["an entry behind the end of the static table", "0000 ff24"],
+  ["a post-base entry", "0000 10"],
+  ["a post-base name", "0000 00 00"],
+  ["an entry beyond the static table", "0000 ff24"],
   ["a text longer than the block", "0000 51 05 2f"],
-  ["a text without end", "0000 51 7f"],
-  ["a length without end", "0000 51 7f ffffffffffffff01"],
-  ["what is not Huffman's code", "0000 51 81 00"],
+  ["an unterminated text", "0000 51 7f"],
+  ["an unterminated length", "0000 51 7f ffffffffffffff01"],
+  ["an invalid Huffman code", "0000 51 81 00"],
 ] as const) {
   test(`refuses ${what}`, () => {
     assert.throws(() => decodeFields(octets(hex)), QpackError);

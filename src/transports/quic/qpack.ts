@@ -1,16 +1,16 @@
 /**
- * Header fields of HTTP/3 (QPACK, RFC 9204) with the static table alone: we allow the other side no dynamic one, and use none. Of what
- * comes only what a request line says is kept.
+ * Header fields of HTTP/3 (QPACK, RFC 9204) with only the static table: no dynamic table in either direction. The decoder only
+ * keeps the fields of a request line.
  */
 import { decodeHuffman } from "../huffman.ts";
 import { pushInteger } from "../prefixed-integer.ts";
 
-/** What does not follow the protocol: the connection ends. */
+/** A violation of the protocol: the connection ends. */
 export class QpackError extends Error {
   override readonly name = "QpackError";
 }
 
-/** The entries of the static table (RFC 9204 appendix A) that say something here, by their numbers. */
+/** The used entries of the static table (RFC 9204 appendix A), by number. */
 const STATIC: ReadonlyMap<number, readonly [name: string, value: string]> = new Map([
   [0, [":authority", ""]],
   [1, [":path", "/"]],
@@ -95,7 +95,7 @@ class FieldReader {
     const most = 2 ** prefix - 1;
     let value = this.#octet() & most;
     if (value < most) return value;
-    // More than 28 bits are no length or index of ours.
+    // No valid length or index needs more than 28 bits.
     for (let shift = 0; shift <= 21; shift += 7) {
       const octet = this.#octet();
       value += (octet & 0x7f) * 2 ** shift;
@@ -104,7 +104,7 @@ class FieldReader {
     throw new QpackError("integer too large");
   }
 
-  /** @param prefix bits of the first octet that its length has; the bit before them says whether it is Huffman's */
+  /** @param prefix bits of the first octet that its length has; the bit before them is the Huffman flag */
   text(prefix: number): string {
     const isHuffman = ((this.#octets[this.#at] ?? 0) & (1 << prefix)) !== 0;
     const length = this.integer(prefix);
@@ -124,7 +124,7 @@ class FieldReader {
   }
 }
 
-/** @param fields names in lower case, those with a colon first */
+/** @param fields lower-case names, pseudo-headers first */
 export function encodeFields(fields: readonly HeaderField[]): Uint8Array {
   const out: number[] = [0, 0];
   for (const { name, value } of fields) {

@@ -1,4 +1,4 @@
-/** Serves one QUIC listener, in the thread of its own: takes requests apart, hands them on, and sends what is answered. */
+/** Serves one QUIC listener, in its own thread: parses requests, passes them on, and sends the answers. */
 
 import { messageOf } from "../../lib/text/message-of.ts";
 import type { Clock } from "../../lib/time/clock.ts";
@@ -21,13 +21,13 @@ import type {
   ToQuicThread,
 } from "./thread-protocol.ts";
 
-/** Handshakes under way: the oldest goes for a new one. */
+/** Handshakes in progress: a new one replaces the oldest. */
 const MAX_HANDSHAKES = 256;
-/** Each costs some 0.7 ms of CPU. */
+/** Each takes much CPU time. */
 const HANDSHAKES_PER_SECOND = 1_000;
 /** Milliseconds. */
 const SWEEP_INTERVAL = 500;
-/** Milliseconds that clients have to take the last answers, and to hear that there will be no more. */
+/** Milliseconds for clients to read the last answers and the close frames. */
 const LINGER = 1_000;
 const LINGER_STEP = 10;
 
@@ -38,7 +38,7 @@ export interface QuicServiceOptions {
   readonly sockets: LinuxSockets;
   readonly settings: QuicThreadSettings;
   readonly clock: Clock;
-  /** 32 bits that nobody can guess. */
+  /** 32 unpredictable bits. */
   readonly seed: number;
   post(message: FromQuicThread, transfer?: readonly ArrayBuffer[]): void;
 }
@@ -58,7 +58,7 @@ export class QuicService implements ConnectionHome {
   #held = 0;
   #isPaused = false;
 
-  /** @throws QuicUnavailable; Error where the certificate is no good */
+  /** @throws QuicUnavailable; Error if the certificate is invalid */
   constructor(options: QuicServiceOptions) {
     const { library, sockets, settings, clock } = options;
     this.#options = options;
@@ -110,7 +110,7 @@ export class QuicService implements ConnectionHome {
     this.#budget.limits = { ...this.#budget.limits, maxConnections: limits.maxConnections };
   }
 
-  /** Resolves when clients have their answers, and have heard of the end; or had time for it. */
+  /** Resolves when clients have their answers and know of the end, or after a timeout. */
   async close(): Promise<void> {
     this.#sweep.cancel();
     await this.#until(() => this.#server.unsent === 0);
@@ -179,7 +179,7 @@ export class QuicService implements ConnectionHome {
     return this.#requests >= this.#limits.maxRequests;
   }
 
-  /** Waits a while at the most. */
+  /** Waits for a limited time. */
   async #until(isDone: () => boolean): Promise<void> {
     const end = this.now() + LINGER;
     while (!isDone() && this.now() < end)
@@ -221,7 +221,7 @@ export class QuicService implements ConnectionHome {
       this.#context.identify(identity);
     } catch (error) {
       const reason = messageOf(error);
-      this.#options.post({ kind: "error", reason: `QUIC takes no such certificate: ${reason}` });
+      this.#options.post({ kind: "error", reason: `QUIC cannot use this certificate: ${reason}` });
     }
   }
 

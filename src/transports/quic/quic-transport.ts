@@ -1,6 +1,6 @@
 /**
- * A QUIC listener as the rest of the server sees it. The socket is opened here; a thread of its own reads it, so that neither handshakes nor
- * what is wrong with them hold up other listeners. A thread that ends unasked is replaced.
+ * A QUIC listener as the rest of the server sees it. The socket is opened here; its own thread reads it, so that neither handshakes
+ * nor crashes disturb other listeners. A thread that ends unexpectedly is replaced.
  */
 
 import { Worker } from "node:worker_threads";
@@ -31,13 +31,13 @@ import type {
   ToQuicThread,
 } from "./thread-protocol.ts";
 
-/** A client's connection, as far as its requests need to know it. */
+/** A client's connection, for its requests. */
 export interface QuicClient {
   readonly number: number;
   readonly endpoint: Endpoint;
 }
 
-/** Sends what answers a request, from any turn. */
+/** Sends the answers to requests, from any turn. */
 export interface QuicReplies {
   readonly local: Endpoint;
   order(kind: number, client: QuicClient, stream: number, payload: Uint8Array): void;
@@ -60,22 +60,22 @@ export interface QuicListenOptions {
   readonly onKeys: (line: Uint8Array) => void;
   readonly counters: QuicCounters;
   readonly onError: (error: unknown) => void;
-  /** Takes a request of a client. The octets stay as they are. */
+  /** Receives a request of a client. The octets stay valid. */
   readonly onRequest: (client: QuicClient, stream: number, payload: Uint8Array, replies: QuicReplies) => void;
 }
 
-/** Milliseconds before a thread that ended is replaced, at first and at the most. */
+/** Milliseconds before a thread that ended is replaced: initial and maximum. */
 const FIRST_PAUSE = 500;
 const LONGEST_PAUSE = 60_000;
-/** Milliseconds after which it has run well. */
+/** Milliseconds after which it counts as stable. */
 const STEADY = 60_000;
-/** What a thread has to keep lives outside of V8's heap. */
+/** The thread keeps its data outside of V8's heap. */
 const YOUNG_MEGABYTES = 8;
-/** Milliseconds that a thread has to end. */
+/** Milliseconds for a thread to end. */
 const LAST_MOMENT = 5_000;
 
 /**
- * @throws QuicUnavailable where OpenSSL's QUIC is not to be had here
+ * @throws QuicUnavailable if OpenSSL's QUIC is not available
  * @throws ListenError
  */
 export async function listenQuic(target: ListenTarget, options: QuicListenOptions): Promise<QuicTransport> {
@@ -101,7 +101,7 @@ export class QuicTransport implements Transport, QuicReplies {
   readonly #orders = new RecordWriter();
   readonly #clients = new Map<number, QuicClient>();
   readonly #isWildcard: boolean;
-  /** As of `ListenTarget`. */
+  /** See `ListenTarget`. */
   readonly #wantedHost: string;
   #socket: UdpSocket | undefined;
   #worker: Worker | undefined;
@@ -130,7 +130,7 @@ export class QuicTransport implements Transport, QuicReplies {
       : new ReportedEndpoint(this.host, this.port);
   }
 
-  /** @throws QuicUnavailable; Error where the thread does not start */
+  /** @throws QuicUnavailable; Error if the thread does not start */
   async start(): Promise<void> {
     const { speech, limits, identity } = this.#options;
     const { fd, family } = this.#socket as UdpSocket;
@@ -172,7 +172,7 @@ export class QuicTransport implements Transport, QuicReplies {
       this.#closeSocket();
       throw error;
     }
-    // From here on the socket is the thread's, and closed with it.
+    // From here on the thread owns the socket and closes it.
     this.#worker = worker;
     this.#ended = ended.promise;
   }
@@ -218,7 +218,7 @@ export class QuicTransport implements Transport, QuicReplies {
   }
 
   order(kind: number, client: QuicClient, stream: number, payload: Uint8Array): void {
-    // Numbers of a thread that has ended mean nothing to the next.
+    // The next thread does not know the numbers of the previous one.
     if (this.#clients.get(client.number) !== client) return;
     this.#orders.add(kind, client.number, stream, payload);
     if (this.#isReading || this.#isScheduled) return;
@@ -309,7 +309,7 @@ export class QuicTransport implements Transport, QuicReplies {
     }
   }
 
-  /** While no thread has it. */
+  /** While no thread owns it. */
   #closeSocket(): void {
     if (this.#socket !== undefined) this.#sockets.libc.close(this.#socket.fd);
     this.#socket = undefined;

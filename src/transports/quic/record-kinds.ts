@@ -1,27 +1,27 @@
-/** Kinds of the records that pass between the thread of a QUIC listener and the one that answers. */
+/** Kinds of records between the thread of a QUIC listener and the answering one. */
 
-/** From the thread of the listener. */
+/** From the listener's thread. */
 export const Report = {
-  /** A connection is there: its peer's address, and the port in place of a stream. */
+  /** A new connection: its peer's address, and the port in place of a stream. */
   CONNECTED: 1,
   CLOSED: 2,
-  /** Something to answer came on a stream. */
+  /** A request on a stream. */
   REQUEST: 3,
-  /** A peer broke the protocol, which cost its connection. */
+  /** A peer broke the protocol, and its connection was closed. */
   PROTOCOL_ERROR: 4,
-  /** A connection had to go, or could not be made, because there are too many. */
+  /** A connection was closed or refused because there are too many. */
   TURNED_AWAY: 5,
-  /** An answer was given up because too much is unread. */
+  /** An answer was dropped because too much is unread. */
   UNREAD: 6,
   /** A connection ended before its handshake was done. */
   FAILED_HANDSHAKE: 7,
-  /** Secrets of a connection, for who decrypts what was recorded. */
+  /** Secrets of a connection, for decrypting a packet capture. */
   KEYS: 8,
 } as const;
 
-/** To the thread of the listener. */
+/** To the listener's thread. */
 export const Order = {
-  /** Octets to send on a stream, which ends with them. */
+  /** Octets to send on a stream, followed by its end. */
   ANSWER: 1,
   /** There is no answer: the stream is reset with the code in the first four octets. */
   RESET: 2,

@@ -1,4 +1,4 @@
-/** What connections of all protocols over QUIC have in common on the server's side. */
+/** The server side of a QUIC connection: the part common to all protocols. */
 import type { ListPlace } from "../../lib/collections/linked-list.ts";
 import type {
   QuicClosed,
@@ -16,17 +16,17 @@ export interface CloseCodes {
   readonly excessiveLoad: number;
 }
 
-/** What connections need of their listener. */
+/** The listener, as its connections see it. */
 export interface ConnectionHome {
-  /** Milliseconds on a clock that never goes back. */
+  /** Milliseconds on a monotonic clock. */
   now(): number;
-  /** Hands a request on. Its answer comes to {@link ServedConnection.stream}. */
+  /** Passes a request on. Its answer goes to {@link ServedConnection.stream}. */
   request(connection: ServedConnection, stream: number, payload: Uint8Array): void;
-  /** A request that was handed on has found its end. */
+  /** A request that was passed on has ended. */
   settled(): void;
   /** A peer broke the protocol. */
   violated(): void;
-  /** @returns false where all requests that are not whole hold too many octets together */
+  /** @returns false if incomplete requests hold too many octets together */
   hold(octets: number): boolean;
   letGo(octets: number): void;
   connected(connection: ServedConnection): void;
@@ -39,15 +39,15 @@ export interface ServedStream extends QuicStreamUser {
   readonly stream: QuicStream;
   /** When it began. */
   readonly since: number;
-  /** Whether it was handed on. */
+  /** Whether it was passed on. */
   readonly isAsked: boolean;
-  /** Nobody will answer it any more, or it is answered: what it holds is let go. */
+  /** The request is answered or abandoned: its memory is released. */
   end(): void;
 }
 
 export abstract class ServedConnection implements QuicConnectionUser, BudgetedConnection {
   budgetPlace: ListPlace<BudgetedConnection> | undefined;
-  /** Their number is their bound. */
+  /** Limited by number, not by size. */
   readonly octets = 0;
   readonly number: number;
   readonly connection: QuicConnection;
@@ -71,7 +71,7 @@ export abstract class ServedConnection implements QuicConnectionUser, BudgetedCo
     return this.#asked > 0;
   }
 
-  /** For who needs its place. */
+  /** Closes it to make room for another connection. */
   destroy(): void {
     this.connection.close(this.codes.excessiveLoad, "too many connections");
   }
@@ -105,7 +105,7 @@ export abstract class ServedConnection implements QuicConnectionUser, BudgetedCo
     this.home.request(this, requestNumber(request.stream), payload);
   }
 
-  /** The stream of a request that was handed on, unless its client has given it up; it is over by that. */
+  /** The stream of a request that was passed on; `undefined` if its client has reset it. Ends the request. */
   settle(stream: number): QuicStream | undefined {
     const request = this.#requests.get(stream);
     if (request === undefined) return undefined;
@@ -124,14 +124,14 @@ export abstract class ServedConnection implements QuicConnectionUser, BudgetedCo
     if (this.#isEnding && this.#requests.size === 0) this.connection.finish(this.codes.none);
   }
 
-  /** The peer is not to be understood: its connection ends, and those of others go on. */
+  /** The peer broke the protocol: its connection ends, and others continue. */
   violate(code: number, reason: string): void {
     if (!this.connection.isOpen) return;
     this.home.violated();
     this.connection.close(code, reason);
   }
 
-  /** Ends what took too long. */
+  /** Ends requests and connections that took too long. */
   sweep(now: number, readTimeout: number, idleTimeout: number): void {
     for (const request of [...this.#requests.values()]) {
       if (request.isAsked || now - request.since < readTimeout) continue;
@@ -142,7 +142,7 @@ export abstract class ServedConnection implements QuicConnectionUser, BudgetedCo
       this.connection.finish(this.codes.none);
   }
 
-  /** Takes no further requests: closed when those that were taken are answered. */
+  /** Accepts no further requests, and closes when the accepted ones are answered. */
   endWhenAnswered(): void {
     this.#isEnding = true;
     this.sayGoodbye();
@@ -151,17 +151,17 @@ export abstract class ServedConnection implements QuicConnectionUser, BudgetedCo
     }
   }
 
-  /** The protocol's way to say that the connection will end, if it has one. */
+  /** Announces the end of the connection, if the protocol has a frame for it. */
   protected sayGoodbye(): void {
     // Most have none.
   }
 
-  /** What a stream of the peer's alone says. */
+  /** Reads a unidirectional stream of the peer. */
   protected abstract listen(stream: QuicStream): QuicStreamUser;
   protected abstract begin(stream: QuicStream): ServedStream;
 }
 
-/** Requests are numbered by their streams, of which every fourth is a client's with two directions (RFC 9000 section 2.1). */
+/** Requests are numbered by their streams: every fourth stream is bidirectional and the client's (RFC 9000 section 2.1). */
 function requestNumber({ id }: QuicStream): number {
   return Math.floor(id / 4) % 2 ** 32;
 }

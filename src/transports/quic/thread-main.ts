@@ -1,4 +1,4 @@
-/** What the thread of a QUIC listener runs. */
+/** Entry point of a QUIC listener's thread. */
 
 import { parentPort, workerData } from "node:worker_threads";
 import { nodeCrypto } from "../../lib/files/node-modules.ts";

@@ -1,27 +1,27 @@
-/** What a QUIC listener's thread is told besides records, and what it tells. */
+/** Messages to and from a QUIC listener's thread, besides records. */
 import type { QuicIdentity } from "../../quic/openssl/server-context.ts";
 
-/** What is spoken over QUIC. */
+/** The protocol over QUIC. */
 export type QuicSpeech = "doq" | "h3";
 
 export interface QuicLimits {
-  /** Connections at one time. */
+  /** Simultaneous connections. */
   readonly maxConnections: number;
-  /** Streams that a client may have open at one time. */
+  /** Open streams per client. */
   readonly maxStreams: number;
-  /** Requests that wait for their answers at one time. */
+  /** Requests that wait for their answers. */
   readonly maxRequests: number;
-  /** Octets of requests that are not whole, of all connections. */
+  /** Octets of incomplete requests of all connections. */
   readonly maxHeld: number;
-  /** Octets of answers that clients have not taken, likewise. */
+  /** Octets of unread answers of all connections. */
   readonly maxUnsent: number;
-  /** Milliseconds for a handshake, and for all of a request. */
+  /** Milliseconds for a handshake, and for a whole request. */
   readonly readTimeout: number;
   /** Milliseconds after which a connection without requests is closed. */
   readonly idleTimeout: number;
 }
 
-/** What the thread is started with. */
+/** Start parameters of the thread. */
 export interface QuicThreadSettings {
   readonly speech: QuicSpeech;
   readonly fd: number;
@@ -35,14 +35,14 @@ export type ToQuicThread =
   | { readonly kind: "records"; readonly octets: Uint8Array }
   | { readonly kind: "limit"; readonly limits: QuicLimits }
   | { readonly kind: "identify"; readonly identity: QuicIdentity | undefined }
-  /** Take no further requests; answer those that were taken. */
+  /** Accept no further requests; answer the accepted ones. */
   | { readonly kind: "pause" }
-  /** Send what is left, say good-bye, and end. */
+  /** Send the rest, announce the end, and exit. */
   | { readonly kind: "close" };
 
 export type FromQuicThread =
   | { readonly kind: "records"; readonly octets: Uint8Array }
   | { readonly kind: "ready" }
-  /** There is no serving here; the thread ends. */
+  /** The thread cannot serve, and ends. */
   | { readonly kind: "refused"; readonly reason: string }
   | { readonly kind: "error"; readonly reason: string };

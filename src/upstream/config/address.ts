@@ -1,20 +1,20 @@
 import { parseScopedIpAddress } from "../../lib/net/ip-address.ts";
 
-/** Where another server listens. */
+/** Address of another server. */
 export interface UpstreamAddress {
-  /** IP address as it was written, zone index included (`fe80::1%eth0`). */
+  /** IP address as written, zone index included (`fe80::1%eth0`). */
   readonly host: string;
   readonly port: number;
   readonly family: 4 | 6;
-  /** `10.0.0.1:53`, `[::1]:53`: what logs and the `to` label of metrics show. */
+  /** `10.0.0.1:53`, `[::1]:53`: as in logs and in the `to` label of metrics. */
   readonly text: string;
   /** Equal for two spellings of one address and port. */
   readonly key: string;
-  /** Of a socket in the file system, where there is no address. */
+  /** Path of a Unix socket, which has no address. */
   readonly path?: string;
 }
 
-/** `undefined` where `host` is no IP address. */
+/** `undefined` if `host` is not an IP address. */
 export function upstreamAddress(host: string, port: number): UpstreamAddress | undefined {
   const scoped = parseScopedIpAddress(host);
   if (scoped === undefined) return undefined;
@@ -28,7 +28,7 @@ export function upstreamAddress(host: string, port: number): UpstreamAddress | u
   };
 }
 
-/** `9.9.9.9%dns.quad9.net:853`: the name in the certificate of a server stands behind its address. */
+/** `9.9.9.9%dns.quad9.net:853`: the name in the server's certificate follows its address. */
 export function splitServerName(text: string): {
   readonly text: string;
   readonly serverName: string | undefined;

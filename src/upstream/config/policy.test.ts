@@ -8,12 +8,12 @@ function order(policy: Policy, count: number): number[] {
   return [first, ...policy.others(first, count)];
 }
 
-it("sequential begins with the first each time", () => {
+it("sequential starts with the first each time", () => {
   const policy = makePolicy("sequential", TRUE_RANDOM);
   for (let query = 0; query < 3; query++) assert.deepEqual(order(policy, 3), [0, 1, 2]);
 });
 
-it("round_robin begins with each in turn, and keeps the order of the others", () => {
+it("round_robin starts with each in turn, and keeps the order of the others", () => {
   const policy = makePolicy("round_robin", TRUE_RANDOM);
   const orders = Array.from({ length: 6 }, () => order(policy, 3));
   assert.deepEqual(orders, [
@@ -26,7 +26,7 @@ it("round_robin begins with each in turn, and keeps the order of the others", ()
   ]);
 });
 
-it("random gives every order its share", () => {
+it("random uses every order equally often", () => {
   const policy = makePolicy("random", TRUE_RANDOM);
   const counts = new Map<string, number>();
   for (let query = 0; query < 6_000; query++) {

@@ -1,14 +1,14 @@
-/** In which order the upstreams of one query are tried (src/plugins/forward/README.md). */
+/** The order in which the upstreams of one query are tried (src/plugins/forward/README.md). */
 import type { Random } from "../../plugin/contract/site.ts";
 
 export const POLICY_NAMES = ["random", "round_robin", "sequential"] as const;
 export type PolicyName = (typeof POLICY_NAMES)[number];
 
-/** Most queries need the first upstream only, so the order of the others is made when somebody asks. */
+/** Most queries need only the first upstream, so the order of the others is computed on demand. */
 export interface Policy {
-  /** Index of the upstream to begin with, of `count`, which is 1 at least. */
+  /** Index of the first upstream to try, out of `count`, which is at least 1. */
   first(count: number): number;
-  /** All indexes but `first`, in the order in which to try them. */
+  /** All indexes except `first`, in the order in which to try them. */
   others(first: number, count: number): number[];
 }
 

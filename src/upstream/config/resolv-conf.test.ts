@@ -3,9 +3,9 @@ import { it, test } from "node:test";
 import fc from "fast-check";
 import { parseNameservers, parseSearchList } from "./resolv-conf.ts";
 
-it("reads the nameserver lines and nothing else", () => {
+it("reads only the nameserver lines", () => {
   const text = [
-    "# made by somebody",
+    "# made by a script",
     "; nameserver 192.0.2.1",
     "search default.svc.cluster.local svc.cluster.local",
     "nameserver 10.96.0.10",
@@ -23,7 +23,7 @@ it("reads the nameserver lines and nothing else", () => {
   );
 });
 
-it("takes an address with a comment right behind it, and an IPv4 address with a zone index that it cannot have", () => {
+it("accepts an address directly followed by a comment, and drops the zone index of an IPv4 address", () => {
   const read = (value: string) => parseNameservers(`nameserver ${value}`).map((address) => address.text);
   for (const value of [
     "127.0.0.1;x",
@@ -48,11 +48,11 @@ it("takes an address with a comment right behind it, and an IPv4 address with a 
     assert.deepEqual(read(value), [], value);
 });
 
-it("an empty file names nobody", () => {
+it("an empty file names no server", () => {
   assert.deepEqual(parseNameservers(""), []);
 });
 
-it("takes any text", () => {
+it("accepts any text", () => {
   fc.assert(
     fc.property(fc.string(), (text) => {
       parseNameservers(`nameserver ${text}\n${text}`);
@@ -60,7 +60,7 @@ it("takes any text", () => {
   );
 });
 
-test("the search list is that of the last line that has one", () => {
+test("the last search line wins", () => {
   const read = (...lines: string[]) => parseSearchList(lines.join("\n")).map(String);
   assert.deepEqual(read("nameserver 192.0.2.1"), []);
   assert.deepEqual(read("search a.example b.example.", " search\tc.example  D.example "), [

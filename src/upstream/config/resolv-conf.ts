@@ -1,13 +1,13 @@
-/** The parts of resolv.conf(5) that say whom to ask, and what to append to names. */
+/** The parts of resolv.conf(5) for name servers and for the search list. */
 import { Name } from "../../dns/name.ts";
 import { type UpstreamAddress, upstreamAddress } from "./address.ts";
 
 export const DNS_PORT = 53;
 
 /**
- * The addresses of the `nameserver` lines, in order, each with port 53. A comment may stand right behind the address. A zone index is kept
- * (`fe80::1%eth0`), but dropped from an IPv4 address, which has none, as in CoreDNS. A line without an IP address is skipped, as the resolver of
- * the C library does.
+ * The addresses of the `nameserver` lines, in order, each with port 53. A comment may directly follow the address. A zone index is
+ * kept (`fe80::1%eth0`), but dropped from an IPv4 address, as in CoreDNS. A line without an IP address is skipped, as in the C
+ * library.
  */
 export function parseNameservers(text: string): UpstreamAddress[] {
   const addresses: UpstreamAddress[] = [];
@@ -27,8 +27,8 @@ function withoutZone(text: string): string {
 }
 
 /**
- * The names of the last `search` or `domain` line, in order. A word that is no name is skipped, as is the root: a name to which it
- * is appended is the name as it stands.
+ * The names of the last `search` or `domain` line, in order. Invalid names are skipped, as is the root, which would not change a
+ * name.
  */
 export function parseSearchList(text: string): Name[] {
   let names: readonly string[] = [];

@@ -27,7 +27,7 @@ function questionEndOf(name: Name): number {
 }
 
 describe("padding of queries", () => {
-  it("fills up to a multiple of 128 octets, and changes nothing else", () => {
+  it("fills queries up to a multiple of 128 octets, and changes nothing else", () => {
     fc.assert(
       fc.property(NAME, EDNS, (name, edns) => {
         const query = encodeMessage({ ...makeQuery({ name, type: 1 }), edns });
@@ -47,7 +47,7 @@ describe("padding of queries", () => {
     );
   });
 
-  it("takes the part of a longer buffer that is the query", () => {
+  it("reads only the part of a longer buffer that is the query", () => {
     const name = Name.parse("example.org.");
     const query = encodeMessage(makeQuery({ name, type: 1 }));
     const buffer = new Uint8Array(512).fill(0xff);
@@ -58,7 +58,7 @@ describe("padding of queries", () => {
     );
   });
 
-  it("leaves alone what has padding, what is signed, and what is no plain query", () => {
+  it("leaves queries alone that are padded, signed, or unusual", () => {
     const name = Name.parse("example.org.");
     const question = { name, type: 1 };
     const padded = encodeMessage({
@@ -66,7 +66,7 @@ describe("padding of queries", () => {
       edns: { udpSize: 512, version: 0, dnssecOk: false, options: [{ code: 12, data: new Uint8Array(3) }] },
     });
     const plain = encodeMessage(makeQuery(question));
-    // One additional record, which is no OPT.
+    // One additional record that is not an OPT.
     const signed = Uint8Array.of(...plain, 0, 0, 250, 0, 255, 0, 0, 0, 0, 0, 0);
     signed[11] = 1;
     const cut = Uint8Array.of(...plain, 0, 0, 41);

@@ -1,6 +1,6 @@
 /**
- * Padding of queries on encrypted transports, so that their length tells little of the name (RFC 7830, RFC 8467): up to the next
- * multiple of 128 octets.
+ * Padding of queries on encrypted transports up to the next multiple of 128 octets, so that their length reveals little about the
+ * name (RFC 7830, RFC 8467).
  */
 import { octetAt, readU16, writeU16 } from "../../dns/octets.ts";
 import { RecordType } from "../../dns/type-names.ts";
@@ -11,15 +11,15 @@ const PADDING = 12;
 /** Root, type, class, TTL, length. */
 const OPT_OCTETS = 11;
 const OPTION_OCTETS = 4;
-/** What the OPT record says that a query is given for its padding alone. It bounds nothing on a stream. */
+/** UDP size in the OPT record that a query gets only for its padding. It has no effect on a stream. */
 const UDP_SIZE = 1232;
 
 export class QueryPadder {
   #scratch = new Uint8Array(512);
 
   /**
-   * The query with padding at its end; as it is where it has padding already, or where something stands behind OPT or in front of it.
-   * A query without OPT gets one. The result is good until the next call.
+   * Returns the query with padding at its end. It is unchanged if it has padding already, or other records beside OPT. A query
+   * without OPT gets one. The result is valid until the next call.
    */
   pad(bytes: Uint8Array, length: number, questionEnd: number): Uint8Array {
     const query = length === bytes.length ? bytes : bytes.subarray(0, length);
@@ -48,7 +48,7 @@ export class QueryPadder {
   }
 }
 
-/** An OPT record that ends the message and holds no padding. */
+/** Whether OPT is the last record and has no padding. */
 function isPlainOpt(query: Uint8Array, at: number): boolean {
   if (query.length < at + OPT_OCTETS || octetAt(query, at) !== 0) return false;
   if (readU16(query, at + 1) !== RecordType.OPT) return false;

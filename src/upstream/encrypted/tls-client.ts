@@ -1,4 +1,4 @@
-/** TLS towards upstreams: whom to trust, what to show, which session to take up again. Never without a check of the certificate. */
+/** TLS to upstreams: trusted authorities, client certificate, session resumption. The server's certificate is always verified. */
 import { X509Certificate } from "node:crypto";
 import { isIP, type Socket } from "node:net";
 import {
@@ -16,7 +16,7 @@ import type { StreamDialler } from "../tcp/tcp-connection.ts";
 import { QueryPadder } from "./query-padding.ts";
 import { describeTlsError, NoProtocolError, wrongCertificate } from "./tls-words.ts";
 
-/** PEM; what is missing is not shown, or taken from the system. */
+/** PEM. Without authorities, the system's are trusted; without certificate and key, none is sent. */
 export interface TlsMaterial {
   readonly certificate?: string | undefined;
   readonly key?: string | undefined;
@@ -25,7 +25,7 @@ export interface TlsMaterial {
 }
 
 /**
- * What all upstreams of one configuration share.
+ * The context shared by all upstreams of one configuration.
  * @throws Error with a message for the operator
  */
 export function clientContext(
@@ -53,13 +53,13 @@ export function clientContext(
   }
 }
 
-/** PEM of the authorities that servers' certificates are checked against. */
+/** PEM of the authorities that servers' certificates are verified against. */
 export function trustedAuthorities({ authorities }: TlsMaterial): string {
   const found = authorities === undefined ? systemAuthorities() : certificatesIn(authorities);
   return (found ?? getCACertificates("default")).join("\n");
 }
 
-/** Those of the system, as programs in Go have it; those that come with Node where the system has none. */
+/** The system's authorities, as in Go programs; Node's own if the system has none. */
 function systemAuthorities(): readonly string[] | undefined {
   const found = getCACertificates("system");
   return found.length === 0 ? undefined : found;
@@ -79,18 +79,18 @@ function certificatesIn(text: string): readonly string[] {
 
 export interface TlsClientOptions {
   readonly context: SecureContext;
-  /** The name that the certificate must be for, and that is sent to the server; the address without it. */
+  /** The name that the certificate must match, sent to the server as SNI; the address if absent. */
   readonly serverName: string | undefined;
-  /** Protocols to agree on by ALPN; none for DNS over TLS. */
+  /** Protocols to negotiate by ALPN; none for DNS over TLS. */
   readonly protocols?: readonly string[];
-  /** A server that agrees on none of {@link protocols} is not talked to. */
+  /** Refuses a server that agrees on none of {@link protocols}. */
   readonly mustAgree?: boolean;
 }
 
 /** Opens TLS connections to one upstream. */
 export class TlsClient {
   readonly #options: TlsClientOptions;
-  /** Of the last connection whose certificate was found good. */
+  /** Of the last connection with a valid certificate. */
   #session: Buffer | undefined;
 
   constructor(options: TlsClientOptions) {
@@ -108,7 +108,7 @@ export class TlsClient {
       ...(protocols !== undefined && { ALPNProtocols: [...protocols] }),
       ...(this.#session !== undefined && { session: this.#session }),
       checkServerIdentity: (_host, certificate) =>
-        // Names in the subject alone count for nothing (RFC 9525 section 2).
+        // Names in the subject do not count (RFC 9525 section 2).
         certificate.subjectaltname === undefined || checkServerIdentity(wanted, certificate) !== undefined
           ? wrongCertificate(wanted, certificate.subjectaltname)
           : undefined,

@@ -1,4 +1,4 @@
-/** The files of `tls [CERT KEY [CA]] | [CA]`, read. */
+/** Reads the files of `tls [CERT KEY [CA]] | [CA]`. */
 
 import { readTextFile } from "../../lib/files/bounded-file.ts";
 import { fileFault } from "../../lib/files/file-fault.ts";

@@ -1,7 +1,7 @@
-/** What went wrong with TLS, in the words of Go's crypto/tls, which operators know and `consolidate` patterns look for. */
+/** Errors of TLS in the words of Go's crypto/tls, which operators know and `consolidate` patterns match. */
 import { isIP } from "node:net";
 
-/** The certificate is not for the name or address that was wanted. */
+/** The certificate does not match the expected name or address. */
 export class WrongCertificateError extends Error {
   override readonly name = "WrongCertificateError";
 }
@@ -12,8 +12,8 @@ export class NoProtocolError extends Error {
 }
 
 /**
- * @param wanted the name or address that the certificate has to be for
- * @param alternativeNames as Node gives them: `DNS:example.org, IP Address:192.0.2.1`; `undefined` without the extension
+ * @param wanted the name or address that the certificate must match
+ * @param alternativeNames in Node's form: `DNS:example.org, IP Address:192.0.2.1`; `undefined` without the extension
  */
 export function wrongCertificate(
   wanted: string,
@@ -38,7 +38,7 @@ export function wrongCertificate(
   );
 }
 
-/** The message for a fault of TLS; `undefined` for a fault of the network below. */
+/** The message for an error of TLS; `undefined` for an error of the network below. */
 export function describeTlsError(error: Error): string | undefined {
   if (error instanceof WrongCertificateError) return `tls: failed to verify certificate: ${error.message}`;
   if (error instanceof NoProtocolError) return "tls: the server did not select an application protocol";

@@ -23,7 +23,7 @@ it("pauses longer with each failure, up to two seconds, and not at all after a s
   assert.equal(backOff.refusal(50), undefined);
 });
 
-it("draws the pause by lot, from half of it", () => {
+it("randomizes the pause, from half of it", () => {
   const backOff = new ConnectBackOff({ unpredictable: () => 0 });
   backOff.failed(0, "refused");
   assert.equal(backOff.refusal(24), "refused");

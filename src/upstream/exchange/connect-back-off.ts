@@ -1,8 +1,8 @@
 import type { Random } from "../../plugin/contract/site.ts";
 
 /**
- * Pauses between attempts to connect that fail: a handshake costs both sides a thousand times what a query does. Each failure doubles
- * the pause, up to two seconds; what is asked meanwhile fails at once with the reason known.
+ * Pauses between failing attempts to connect, because a handshake is far more expensive than a query for both sides. Each failure
+ * doubles the pause, up to two seconds. Queries during the pause fail at once with the last reason.
  */
 export class ConnectBackOff {
   readonly #random: Pick<Random, "unpredictable">;
@@ -16,7 +16,7 @@ export class ConnectBackOff {
 
   failed(now: number, reason: string): void {
     const pause = Math.min(FIRST_PAUSE * 2 ** this.#failures++, LONGEST_PAUSE);
-    // From half of it to the whole, so that servers with the same upstream do not come at the same time.
+    // From half of it to the whole, so that servers with the same upstream do not connect at the same time.
     this.#until = now + pause * (0.5 + (this.#random.unpredictable() & 0xff) / 512);
     this.#reason = reason;
   }
@@ -26,7 +26,7 @@ export class ConnectBackOff {
     this.#until = Number.NEGATIVE_INFINITY;
   }
 
-  /** Why no connection is to be opened now; `undefined` when one may be. */
+  /** Why no connection may be opened now; `undefined` if one may. */
   refusal(now: number): string | undefined {
     return now < this.#until ? this.#reason : undefined;
   }

@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { it } from "node:test";
 import { DialTimeout } from "./dial-timeout.ts";
 
-it("begins with the longest and follows what connections take", () => {
+it("starts with the longest and follows the duration of connections", () => {
   const timeout = new DialTimeout();
   assert.equal(timeout.current, 30_000);
   timeout.record(3_000);

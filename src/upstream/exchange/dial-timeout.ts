@@ -1,6 +1,6 @@
 /**
- * How long a connection may take to come about: twice what it took of late, from 1 s to 30 s (docs/spec/coredns-behaviour.md#upstream-connections). The
- * average begins at 15 s and moves by a quarter of the difference.
+ * Timeout of a connection attempt: twice the recent average, from 1 s to 30 s
+ * (docs/spec/coredns-behaviour.md#upstream-connections). The average starts at 15 s and moves by a quarter of the difference.
  */
 export class DialTimeout {
   #average = 15_000;
@@ -10,7 +10,7 @@ export class DialTimeout {
     return Math.min(Math.max(2 * this.#average, SHORTEST), LONGEST);
   }
 
-  /** @param duration of a connection's making, or of its failing, in milliseconds */
+  /** @param duration of a connection attempt, successful or not, in milliseconds */
   record(duration: number): void {
     this.#average += (duration - this.#average) / 4;
   }

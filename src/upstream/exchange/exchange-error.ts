@@ -1,19 +1,19 @@
-/** Why an upstream gave no usable answer. The words are those that operators know from the logs of Go programs. */
+/** Why an upstream returned no usable answer, in the words that operators know from the logs of Go programs. */
 
 export type ExchangeFault =
   /** No answer in time. */
   | "timeout"
-  /** The connection could not be made, in time or at all. */
+  /** The connection failed or timed out. */
   | "connect"
-  /** The network or the peer ended the conversation. */
+  /** The network or the peer ended the connection. */
   | "broken"
-  /** As many queries wait for this upstream as may. */
+  /** The limit of queries in flight to this upstream is reached. */
   | "busy"
-  /** What came back is no DNS message. */
+  /** The reply is not a DNS message. */
   | "malformed"
   /** The exchange is closed. */
   | "closed"
-  /** The transport does not carry such a query: it has not been sent, and the upstream is none the worse. */
+  /** The transport does not support this query: it was not sent, and the upstream is not at fault. */
   | "unsupported";
 
 export class ExchangeError extends Error {

@@ -1,6 +1,6 @@
 /**
- * Asking one server over one kind of transport. UDP and TCP stand beside this file; DNS over TLS or HTTPS is another
- * implementation of {@link Exchange}.
+ * Exchanges queries with one server over one kind of transport. UDP and TCP are in the folders beside this file; DNS over TLS and
+ * HTTPS are other implementations of {@link Exchange}.
  */
 import { Flag, Rcode } from "../../dns/numbers.ts";
 import { FOLD, octetAt, passingCopy, readU16 } from "../../dns/octets.ts";
@@ -19,14 +19,14 @@ export interface Exchange {
   /** The `proto` label of metrics: `udp`, `tcp`. */
   readonly protocol: string;
   /**
-   * Sends a query with an id of the exchange's own. Exactly one of the request's three callbacks is called, later and
-   * never from within this call. The octets are not needed any more when the call returns.
+   * Sends a query with an id of the exchange's own. Exactly one of the request's three callbacks is called, later and never from
+   * within this call. The octets may be reused when the call returns.
    *
-   * @param readTimeout milliseconds that the answer may take once the query could be sent
-   * @param connectTimeout milliseconds that a connection may take, if there has to be a new one
+   * @param readTimeout milliseconds for the answer once the query could be sent
+   * @param connectTimeout milliseconds for a connection, if a new one is needed
    */
   send(request: UpstreamRequest, readTimeout: number, connectTimeout: number): void;
-  /** Closes all sockets; what waits fails. */
+  /** Closes all sockets; pending requests fail. */
   close(): void;
 }
 
@@ -40,70 +40,70 @@ export interface ExchangeOptions {
   readonly metrics: ExchangeMetrics;
   /** Milliseconds without use after which a socket or connection closes. */
   readonly expire: number;
-  /** Milliseconds after which it is used for no further query; 0 for no limit. */
+  /** Milliseconds after which it gets no further queries; 0 for no limit. */
   readonly maxAge: number;
 }
 
-/** Whether it asks for all of a zone, or its changes. */
+/** Whether it asks for a whole zone, or for its changes. */
 export function isTransfer(request: UpstreamRequest): boolean {
   const type = readU16(request.bytes, request.questionEnd - 4);
   return type === RecordType.AXFR || type === RecordType.IXFR;
 }
 
-/** What holds a request while the answer is awaited: a socket, a connection. */
+/** The socket or connection that carries a request until its answer. */
 export interface RequestCarrier {
   timedOut(request: UpstreamRequest): void;
-  /** Nobody waits for the request any more: none of its callbacks is called. */
+  /** Abandons the request: none of its callbacks is called. */
   letGo(request: UpstreamRequest): void;
 }
 
 /**
- * A query and who waits for its answer, in one object, so that one more query in flight costs no closure and no
- * promise, nor a handle for its time-out. It is in one exchange at a time; a callback may give it to the next.
+ * A query and the receiver of its answer in one object, so that a query in flight needs no closure, no promise and no timer handle.
+ * It is in one exchange at a time; a callback may pass it to the next.
  */
 export abstract class UpstreamRequest extends TimeoutHandle implements TimeoutTarget {
-  /** The query; only the first `length` octets count, and of those not the id. Asked for whenever it is sent. */
+  /** The query: the first `length` octets, without the id. Read at each send. */
   abstract get bytes(): Uint8Array;
   abstract get length(): number;
   /** End of the question section, which begins at octet 12. */
   abstract get questionEnd(): number;
 
   /**
-   * Header and question are checked, the records are not.
-   * @param lent whose octets they are: who has no use for them any more gives it back, and who keeps them does not. They are the request's own
-   *   where it is missing
+   * Header and question have been checked, the records have not.
+   * @param lent the owner of the octets, to return them to after use; the octets are the request's own if it is missing
    */
   abstract answered(reply: Uint8Array, lent?: PooledBuffer): void;
   abstract failed(error: ExchangeError): void;
 
-  /** As {@link answered}, with the first octets of a buffer that is used again as soon as this returns. */
+  /** Like {@link answered}, for octets at the start of a buffer that is reused as soon as this returns. */
   answeredInPassing(buffer: Uint8Array, length: number): void {
     this.answered(passingCopy(buffer, 0, length));
   }
 
   /**
-   * A message with the request's id was thrown away as it answers something else. The request waits on. The octets are lent.
+   * A message with the request's id was dropped because it answers another question. The request keeps waiting. The octets are
+   * lent.
    */
   mismatched(_message: Uint8Array, _length: number): void {
-    // The exchange has counted it, which does for most.
+    // The exchange has counted it; most requests need no more.
   }
 
-  /** Whether a reply must spell the question as the query did: for names in random case, which a forger has to guess. */
+  /** Whether a reply must repeat the spelling of the question: for names in random case, which a spoofer has to guess. */
   get exactCase(): boolean {
     return false;
   }
 
-  /** Whether it asks for the health of the upstream alone: metrics of connections leave it out. */
+  /** Whether it only checks the health of the upstream: metrics of connections ignore it. */
   get isProbe(): boolean {
     return false;
   }
 
-  /** How a message with the request's id answers it. */
+  /** How a message with the request's id matches the request. */
   fit(message: Uint8Array, length: number): Fit {
     return fitOf(this, message, length);
   }
 
-  // What follows belongs to the exchange that has the request in its hands.
+  // The following members belong to the exchange that carries the request.
   carrier: RequestCarrier | undefined = undefined;
   id = 0;
   /** Milliseconds, as given to {@link Exchange.send}. */
@@ -119,7 +119,7 @@ export abstract class UpstreamRequest extends TimeoutHandle implements TimeoutTa
     this.#connection.connectTimeout = milliseconds;
   }
 
-  /** By the clock: a query that is sent anew over another connection has no more time than before. */
+  /** On the clock: a query that is resent over another connection gets no extra time. */
   get deadline(): number {
     return this.#connection?.deadline ?? 0;
   }
@@ -129,7 +129,7 @@ export abstract class UpstreamRequest extends TimeoutHandle implements TimeoutTa
     this.#connection.deadline = time;
   }
 
-  /** How often a connection broke under the request without fault of the upstream. */
+  /** Number of connections that broke under the request without fault of the upstream. */
   get retries(): number {
     return this.#connection?.retries ?? 0;
   }
@@ -139,7 +139,7 @@ export abstract class UpstreamRequest extends TimeoutHandle implements TimeoutTa
     this.#connection.retries = times;
   }
 
-  /** Answers that the connection had given when the request was sent. */
+  /** Answers that the connection had returned when the request was sent. */
   get answersBefore(): number {
     return this.#connection?.answersBefore ?? 0;
   }
@@ -155,7 +155,7 @@ export abstract class UpstreamRequest extends TimeoutHandle implements TimeoutTa
   }
 }
 
-/** What a request has to do with connections: those that go by datagram, of which most wait, have none. */
+/** State of a request on a connection. Datagrams, the majority, do not need it. */
 class ConnectionFacts {
   connectTimeout = 0;
   deadline = 0;
@@ -163,19 +163,19 @@ class ConnectionFacts {
   answersBefore = 0;
 }
 
-/** How a message answers a request. */
+/** How a message matches a request. */
 export const Fit = {
-  /** It answers something else, or is no response. */
+  /** It answers another question, or is not a response. */
   NONE: 0,
-  /** It spells the name of the question in its own way. */
+  /** It spells the name of the question differently. */
   OTHER_CASE: 1,
   WHOLE: 2,
 } as const;
 export type Fit = (typeof Fit)[keyof typeof Fit];
 
 /**
- * QR, opcode and question are compared: type and class alike, the name without regard to case (RFC 5452 section 9.1).
- * A bare header with an error says that the server could not read the question, and so has none to repeat.
+ * Compares QR, opcode and question: type and class exactly, the name without regard to case (RFC 5452 section 9.1). A bare header
+ * with an error is accepted: the server could not parse the question, so it cannot repeat it.
  */
 function fitOf(request: UpstreamRequest, message: Uint8Array, length: number): Fit {
   const { bytes, questionEnd } = request;
@@ -198,16 +198,14 @@ function fitOf(request: UpstreamRequest, message: Uint8Array, length: number): F
 
 const OPCODE = 0x7800;
 
-/** A header alone with an rcode other than NOERROR and NXDOMAIN, which are about a name. */
+/** A header alone with an rcode other than NOERROR and NXDOMAIN, which need a name. */
 export function isBareError(message: Uint8Array, length: number): boolean {
   if (length !== SHORTEST_MESSAGE || readU16(message, 4) !== 0) return false;
   const rcode = octetAt(message, 3) & 0xf;
   return rcode !== Rcode.NOERROR && rcode !== Rcode.NXDOMAIN;
 }
 
-/**
- * Whether a message is for the request that has its id. What is not is counted, and the request told.
- */
+/** Whether a message answers the request with its id. Counts a mismatch and reports it to the request. */
 export function isReply(
   request: UpstreamRequest,
   message: Uint8Array,
@@ -226,5 +224,5 @@ export function isReply(
   return false;
 }
 
-/** Fewer octets than a header are no message. */
+/** A message has at least a header. */
 export const SHORTEST_MESSAGE = 12;

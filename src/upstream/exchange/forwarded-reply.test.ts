@@ -1,4 +1,4 @@
-/** Replies that came as datagrams lean on octets that are used again: nobody may see those of another. */
+/** Replies to datagrams use shared buffers: no reply may show the octets of another. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import fc from "fast-check";
@@ -10,7 +10,7 @@ import type { Reply } from "../../plugin/query/reply.ts";
 import { makeTestQuery, records } from "../../plugin/testing.ts";
 import { lentReply, replyFrom } from "./forwarded-reply.ts";
 
-/** The buffer that all datagrams come in. */
+/** The buffer that receives all datagrams. */
 const buffer = new Uint8Array(0x1_0000);
 const query = makeTestQuery({ name: "www.example.org.", edns: {} });
 const { question } = query;
@@ -43,7 +43,7 @@ function addressOf(reply: Reply | undefined): unknown {
   return reply?.answer[0]?.data;
 }
 
-test("reads what a reply with octets of its own reads, or leaves it to that", () => {
+test("reads the same as a reply with its own octets, or leaves it to the other reader", () => {
   const frames = new FramePool();
   let lent = 0;
   const property = fc.property(anyMessage, (message) => {
@@ -59,7 +59,7 @@ test("reads what a reply with octets of its own reads, or leaves it to that", ()
   assert.ok(lent > 200, `${lent}`);
 });
 
-test("octets are used again once the reply is sent, and not before", () => {
+test("octets are reused once the reply is sent, and not before", () => {
   const frames = new FramePool();
   const first = received(frames, ONE);
   const second = received(frames, TWO);
@@ -70,7 +70,7 @@ test("octets are used again once the reply is sent, and not before", () => {
   assert.deepEqual(addressOf(first), { address: "192.0.2.1" });
 });
 
-test("who holds its octets has them for good", () => {
+test("a plugin that holds octets keeps them", () => {
   const frames = new FramePool();
   const first = received(frames, ONE);
   const held = first?.encoded;
@@ -79,7 +79,7 @@ test("who holds its octets has them for good", () => {
   assert.equal(held?.bytes[held.end - 1], 1);
 });
 
-test("what is left to others gives its frame back", () => {
+test("a reply that is left to the other reader returns its buffer", () => {
   const frames = new FramePool();
   const first = received(frames, ONE);
   const sections = first?.sections;
@@ -107,14 +107,14 @@ function pointing(count: number, type: "owners alone" | "owners and RDATA"): Uin
 const NAME_OCTETS = 231;
 
 for (const type of ["owners alone", "owners and RDATA"] as const)
-  test(`a reply may unpack to so many octets of names and no more: ${type}`, () => {
+  test(`the names of a reply may unpack to a limited number of octets: ${type}`, () => {
     const asked = makeTestQuery({ name: `${"a.".repeat(114)}b.`, type: "CNAME" });
     // The name of the question counts with the owners.
     const most = Math.floor(MAX_UNPACKED_OCTETS / NAME_OCTETS) - 1;
     assert.equal(replyFrom(pointing(most, type), asked, false, false).answer.length, most);
     const isTooLarge = (error: unknown): boolean => error instanceof WireError && error.code === "TOO_LARGE";
     assert.throws(() => replyFrom(pointing(most + 1, type), asked, false, false), isTooLarge);
-    // What is refused is not read to its end.
+    // A refused reply is not read to its end.
     let read = 0;
     const counted = new Proxy(pointing(4_600, type), {
       get(target, key) {

@@ -1,4 +1,4 @@
-/** What an upstream says, as a reply to the client. */
+/** Turns an upstream's answer into a reply to the client. */
 import { readOptions } from "../../dns/edns.ts";
 import {
   type Edns,
@@ -19,12 +19,12 @@ import { Reply } from "../../plugin/query/reply.ts";
 import { isBareError } from "./exchange.ts";
 
 /**
- * Reads the records, too, so that malformed ones are the upstream's fault and no plugin's.
- * @param octets header and question are those of a reply to `query`
- * @param isDatagram it may be cut off
- * @param isPadded queries are padded, for which those without OPT are given one
- * @param lent whose octets they are, if not the reply's own: it is given back with the reply
- * @param irregular counts replies whose counts and octets do not fit together
+ * Parses the records, too, so that malformed ones are the upstream's fault and not a plugin's.
+ * @param octets header and question match `query`
+ * @param isDatagram whether it may be truncated
+ * @param isPadded whether queries are padded, for which those without OPT get one
+ * @param lent the owner of the octets, if not the reply: they are returned together with the reply
+ * @param irregular counts replies whose counts and octets do not match
  * @throws WireError
  */
 export function replyFrom(
@@ -49,7 +49,7 @@ export function replyFrom(
     rcode: (flags & 0xf) | (scanned.extendedRcodeBits << 4),
     encoded: scanned.encoded,
   });
-  // What was encoded anew has octets of its own.
+  // A newly encoded reply has octets of its own.
   if (scanned.encoded.bytes === octets) scanned.encoded.lender = lent;
   reply.flags = flags & PASSED_FLAGS;
   reply.edns = readEdns(octets, scanned.optOffset, query, isPadded);
@@ -57,9 +57,9 @@ export function replyFrom(
 }
 
 /**
- * As {@link replyFrom}, of the first octets of a buffer that is used again as soon as this returns. They are copied to a frame, which is lent
- * to the reply: of its records no object is made.
- * @returns `undefined` for what is not as most replies are: `replyFrom` knows what it is
+ * Like {@link replyFrom}, for the first octets of a buffer that is reused as soon as this returns. Copies them to a buffer lent to
+ * the reply, and makes no objects of its records.
+ * @returns `undefined` for unusual replies, which are left to `replyFrom`
  */
 export function lentReply(
   buffer: Uint8Array,
@@ -85,10 +85,10 @@ export function lentReply(
 
 /** Octets of the smallest record. */
 const LEAST_RECORD = 11;
-/** Octets that are copied one by one sooner than by a call. */
+/** Below this, a loop copies faster than a call. */
 const SHORT_COPY = 256;
 
-/** @returns `undefined` where RDATA is malformed, or an option of OPT */
+/** @returns `undefined` if RDATA or an EDNS option is malformed */
 function soundReply(
   sections: EncodedSections,
   optOffset: number,
@@ -112,7 +112,10 @@ function soundReply(
 
 const PASSED_FLAGS = Flag.AA | Flag.TC | Flag.RA | Flag.AD;
 
-/** `undefined` for a datagram that ends before its records do: the client is to ask again over TCP (docs/spec/coredns-behaviour.md#upstream-connections). */
+/**
+ * `undefined` for a datagram that ends before its records do: the client should retry over TCP
+ * (docs/spec/coredns-behaviour.md#upstream-connections).
+ */
 function scan(octets: Uint8Array, query: Query, isDatagram: boolean): ScannedMessage | undefined {
   try {
     return EncodedSections.scan(octets, octets.length, true);
@@ -123,9 +126,12 @@ function scan(octets: Uint8Array, query: Query, isDatagram: boolean): ScannedMes
   }
 }
 
-/** OPT of the reply. Padding is between two servers and no further (RFC 7830 section 3). Where it holds no options nothing in it is of use, as the server fits the rest to the client. */
+/**
+ * OPT of the reply. Padding only concerns the two servers (RFC 7830 section 3). Without other options OPT is dropped, because the
+ * server fits the rest to the client.
+ */
 function readEdns(octets: Uint8Array, optOffset: number, query: Query, isPadded: boolean): Edns | undefined {
-  // A query without OPT was given one for its padding: the one in the reply is no business of the client.
+  // A query without OPT got one for its padding. The OPT in the reply is not for the client.
   if (optOffset < 0 || (isPadded && !query.hasEdns)) return undefined;
   const length = readU16(octets, optOffset + 8);
   if (length === 0 && query.root.hasEdns && !query.root.compactOk) return PLAIN_EDNS;

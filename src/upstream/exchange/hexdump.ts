@@ -1,4 +1,7 @@
-/** Octets as a packet analyser reads them, 16 a line behind their offset; the last line is the total length (src/plugins/debug/README.md). */
+/**
+ * Octets in the form of packet analysers, 16 per line after their offset; the last line is the total length
+ * (src/plugins/debug/README.md).
+ */
 export function hexdump(bytes: Uint8Array): string[] {
   const lines: string[] = [];
   for (let start = 0; start < bytes.length; start += 16) {

@@ -6,7 +6,7 @@ import { IdTable } from "./id-table.ts";
 const draw = (): number => randomInt(2 ** 32);
 
 describe("id table", () => {
-  it("gives no id twice, and each back to who has it", () => {
+  it("never issues an id twice, and finds the value of each", () => {
     const table = new IdTable<number>(0x8000);
     const ids = new Map<number, number>();
     for (let value = 0; value < 0x8000; value++) ids.set(table.claim(value, draw(), draw, 0), value);
@@ -34,17 +34,17 @@ describe("id table", () => {
     );
   });
 
-  it("finds a free id even where chance always says the same", () => {
+  it("finds a free id even if the random source repeats itself", () => {
     const table = new IdTable<number>(100);
     const ids = Array.from({ length: 100 }, (_, value) => table.claim(value, 0x1_2345, () => 0x2345, 0));
     assert.equal(new Set(ids).size, 100);
   });
 
-  it("begins with the lower 16 bits", () => {
+  it("starts with the lower 16 bits", () => {
     assert.equal(new IdTable<number>(1).claim(0, 0xabcd_1234, draw, 0), 0x1234);
   });
 
-  it("lets an id rest as long as a late answer may come, and gives it again then", () => {
+  it("lets an id rest as long as a late answer may come, and then reuses it", () => {
     const table = new IdTable<string>(2);
     const id = table.claim("one", 5, draw, 1_000);
     table.release(id, 3_000);
@@ -56,7 +56,7 @@ describe("id table", () => {
     assert.equal(table.claim("three", 5, draw, 3_000), 5);
   });
 
-  it("gives resting ids early, the oldest first, when very many rest", () => {
+  it("reuses resting ids early, the oldest first, when very many rest", () => {
     const table = new IdTable<number>(1);
     const drawn = (id: number): number => table.claim(0, id, () => id, 0);
     for (let id = 0; id <= 16_384; id++) {
@@ -68,7 +68,7 @@ describe("id table", () => {
     assert.notEqual(drawn(16_000), 16_000);
   });
 
-  it("rests over the turn of the clock's 32 bits", () => {
+  it("rests across the wrap of the clock's 32 bits", () => {
     const table = new IdTable<number>(2);
     const now = 2 ** 32 - 500;
     table.release(table.claim(0, 5, draw, now), now + 1_000);
@@ -79,7 +79,7 @@ describe("id table", () => {
     assert.equal(table.claim(0, 5, draw, now + 1_000), 5);
   });
 
-  it("has a sensible bound", () => {
+  it("has a sensible limit", () => {
     assert.throws(() => new IdTable(0), RangeError);
     assert.throws(() => new IdTable(0x8001), RangeError);
   });

@@ -1,6 +1,6 @@
 /**
- * Exchanges with many queries at one time on a connection, each on a stream of its own: HTTP/2, QUIC. A connection that goes away under a
- * query that the server has not taken is replaced; one that says nothing gets no further queries.
+ * Exchanges with many queries at a time on a connection, each on its own stream: HTTP/2, QUIC. If a connection ends before the
+ * server has processed a query, the query is resent on another one. A silent connection gets no further queries.
  */
 import { readU16 } from "../../dns/octets.ts";
 import { Backlog } from "../../lib/collections/backlog.ts";
@@ -23,17 +23,17 @@ export interface MultiplexedOptions extends ExchangeOptions {
 
 /** A connection as the exchange sees it. */
 export interface MultiplexedConnection<Query> {
-  /** By the clock. */
+  /** On the clock. */
   readonly openedAt: number;
-  /** By the clock, when the last query ended. */
+  /** On the clock, when the last query ended. */
   readonly idleSince: number;
-  /** The handshake is done. */
+  /** Whether the handshake is done. */
   readonly isOpen: boolean;
-  /** Whether another query may go over it. */
+  /** Whether it may carry another query. */
   readonly isUsable: boolean;
   /** Gets no further queries. */
   isRetired: boolean;
-  /** Grows with everything that comes from the server. */
+  /** Grows with everything received from the server. */
   readonly heard: number;
   readonly inFlight: number;
   readonly queries: Iterable<Query>;
@@ -41,7 +41,7 @@ export interface MultiplexedConnection<Query> {
   close(): void;
 }
 
-/** Who hears of a connection. */
+/** Receives the events of a connection. */
 export interface MultiplexedOwner<Connection, Query> {
   connected(connection: Connection): void;
   /** Called once, unless the owner closed the connection. */
@@ -52,28 +52,28 @@ export interface MultiplexedOwner<Connection, Query> {
 export interface MultiplexedQuery<Connection> {
   readonly request: UpstreamRequest;
   readonly connection: Connection;
-  /** What the connection had heard when the query went. */
+  /** The connection's {@link MultiplexedConnection.heard} when the query was sent. */
   readonly heardBefore: number;
-  /** Nobody waits any more; the owner is not told. */
+  /** Abandons the query without a callback. */
   cancel(): void;
 }
 
-/** Who hears of a query, once. */
+/** Receives the outcome of a query, once. */
 export interface MultiplexedQueryOwner {
   answered(message: Uint8Array): void;
   failed(reason: string): void;
-  /** The server has not looked at the query: it may be sent again. */
+  /** The server has not processed the query: it may be resent. */
   refused(): void;
 }
 
 /** Queries in flight. */
 export const MAX_STREAMS = 2_048;
-/** Connections open at a time, those included that only wait for their last answers. */
+/** Open connections, including those that only wait for their last answers. */
 const MAX_CONNECTIONS = 16;
-/** How often a query is sent anew because its connection went away without fault of the upstream. */
+/** Resends of a query whose connections ended without fault of the upstream. */
 const MAX_RETRIES = 2;
 const SWEEP_INTERVAL = 1_000;
-/** Milliseconds of a turn of the event loop in which failures are told. */
+/** Milliseconds of an event-loop turn in which failures are reported. */
 const TOLD_IN_TURN = 0.5;
 
 /** A query whose connection is gone. */
@@ -108,25 +108,25 @@ export abstract class MultiplexedExchange<
   constructor(options: MultiplexedOptions) {
     this.#options = options;
     this.#orphans = new Backlog(new SharedTurns(options.clock, TOLD_IN_TURN), ({ query, settle }) => {
-      // Given up meanwhile, or answered.
+      // Skips queries that were abandoned or answered in between.
       if (this.#queries.get(query.request) === query) settle(query);
     });
   }
 
-  /** Begins a connection, which tells `owner` how it goes. */
+  /** Opens a connection, which reports to `owner`. */
   protected abstract dial(owner: MultiplexedOwner<Connection, Query>, now: number): Connection;
-  /** Prepares a query; it is sent by {@link begin}. */
+  /** Prepares a query; {@link begin} sends it. */
   protected abstract query(
     request: UpstreamRequest,
     connection: Connection,
     owner: MultiplexedQueryOwner,
   ): Query;
   protected abstract begin(query: Query): void;
-  /** Whether replies have the id of the query; else they have 0. */
+  /** Whether replies have the id of the query; otherwise their id is 0. */
   protected abstract get keepsId(): boolean;
-  /** What logs say of a query that was not answered in time. */
+  /** The log's words for a timeout. */
   protected abstract get late(): string;
-  /** A fault in the words that logs have for it. */
+  /** A fault in the words of the log. */
   protected abstract describe(reason: string): string;
 
   /** Queries in flight. */
@@ -226,7 +226,7 @@ export abstract class MultiplexedExchange<
       this.#release(query);
       request.answered(message);
     } else {
-      // Nothing else comes on this stream.
+      // A stream carries only one reply.
       this.#failed(query, "reply to another question");
     }
   }
@@ -236,7 +236,7 @@ export abstract class MultiplexedExchange<
     this.#tell(query.request, "broken", this.describe(reason));
   }
 
-  /** The server took no notice of the query. @param reason what is said of it if it was sent too often */
+  /** The server did not process the query. @param reason for the failure after too many resends */
   #retry(query: Query, reason: string): void {
     this.#release(query);
     if (query.request.retries++ < MAX_RETRIES) this.#dispatch(query.request);
@@ -248,7 +248,7 @@ export abstract class MultiplexedExchange<
     if (query === undefined) return;
     const { connection } = query;
     const dialling = !connection.isOpen;
-    // Nothing came since the query went: further ones are better off on another connection.
+    // Silent since the query was sent: other queries use another connection.
     if (!dialling && connection.heard === query.heardBefore) this.#retire(connection);
     query.cancel();
     this.#release(query);
@@ -335,6 +335,6 @@ export abstract class MultiplexedExchange<
   }
 
   #gone(): string {
-    return `${this.#options.remote.text} is not used any more`;
+    return `${this.#options.remote.text} is no longer in use`;
   }
 }

@@ -7,19 +7,19 @@ import {
 import type { CounterSlot, HistogramSlot } from "../../lib/metrics/metric-slots.ts";
 import type { MetricsRegistry } from "../../lib/metrics/metrics.ts";
 
-/** What an exchange counts. */
+/** The counters of an exchange. */
 export interface ExchangeMetrics {
-  /** Queries that used a socket or connection already open. */
+  /** Queries that used an open socket or connection. */
   readonly hits: CounterSlot;
-  /** Queries for which one had to be opened. */
+  /** Queries that had to open one. */
   readonly misses: CounterSlot;
-  /** Messages thrown away: shorter than a header. */
+  /** Dropped messages: shorter than a header. */
   readonly short: CounterSlot;
-  /** Messages thrown away: nobody waits for their id on the socket they came to. */
+  /** Dropped messages: their id is not in use on the socket they arrived at. */
   readonly unknownId: CounterSlot;
-  /** Messages thrown away: they have the id of a query that waits, and answer another question. */
+  /** Dropped messages: the id of a pending query, but another question. */
   readonly otherQuestion: CounterSlot;
-  /** Replies that spell the question in another case; thrown away only where the case was chosen at random. */
+  /** Replies that spell the question in another case; dropped only if the case was randomized. */
   readonly otherCase: CounterSlot;
 }
 
@@ -38,7 +38,7 @@ export class UpstreamMetrics {
     this.#proxyName = proxyName;
     this.#duration = registry.histogram({
       name: "coredns_proxy_request_duration_seconds",
-      help: "Time that each exchange with an upstream took.",
+      help: "Duration of each exchange with an upstream, in seconds.",
       labels: ["proxy_name", "to", "rcode"],
       buckets: DURATION_BUCKETS,
     });
@@ -49,7 +49,7 @@ export class UpstreamMetrics {
     });
     this.#hits = registry.counter({
       name: "coredns_proxy_conn_cache_hits_total",
-      help: "Queries that found a socket or connection to their upstream open.",
+      help: "Queries that reused an open socket or connection to their upstream.",
       labels: ["proxy_name", "to", "proto"],
     });
     this.#misses = registry.counter({
@@ -59,12 +59,12 @@ export class UpstreamMetrics {
     });
     this.#discarded = registry.counter({
       name: "portolan_proxy_discarded_messages_total",
-      help: "Messages from an upstream's address that answer nothing: too short, with an id nobody waits for, or about another question.",
+      help: "Dropped messages from an upstream's address: too short, with an unknown id, or about another question.",
       labels: ["proxy_name", "to", "proto", "reason"],
     });
     this.#irregular = registry.counter({
       name: "portolan_proxy_irregular_replies_total",
-      help: "Replies that were used although something in them is odd: the question in another case, octets after the last record, fewer additional records than claimed.",
+      help: "Irregular replies that were still used: the question in another case, octets after the last record, or fewer additional records than claimed.",
       labels: ["proxy_name", "to", "reason"],
     });
   }
@@ -81,7 +81,7 @@ export class UpstreamMetrics {
     };
   }
 
-  /** Replies whose counts and octets do not fit together. */
+  /** Replies whose counts and octets do not match. */
   irregularLengths(to: string): CounterSlot {
     return this.#irregular.slot(this.#proxyName, to, "length");
   }
@@ -95,7 +95,7 @@ export class UpstreamMetrics {
   }
 }
 
-/** Durations of exchanges with one upstream by rcode, whose slots are looked up once each. */
+/** Durations of exchanges with one upstream by rcode. Each slot is looked up once. */
 export class RcodeDurations {
   readonly #family: HistogramFamily;
   readonly #proxyName: string;

@@ -19,7 +19,7 @@ export interface DohOptions {
   readonly method: DohMethod;
 }
 
-/** What a DNS message can have. */
+/** Maximum length of a DNS message. */
 const LONGEST_MESSAGE = 0xffff;
 
 export class DohDialect implements Http2Dialect {
@@ -77,7 +77,7 @@ export class DohDialect implements Http2Dialect {
   }
 }
 
-/** It has nothing to remember from head to body. */
+/** Stateless, so one object serves all responses. */
 const READER: ResponseReader = {
   longest: LONGEST_MESSAGE,
   head(headers: IncomingHttpHeaders & IncomingHttpStatusHeader) {

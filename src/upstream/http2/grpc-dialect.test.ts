@@ -4,7 +4,7 @@ import { Rcode } from "../../dns/numbers.ts";
 import { UpstreamRequest } from "../exchange/exchange.ts";
 import { GrpcDialect } from "./grpc-dialect.ts";
 
-/** Queries that wait for an answer have their octets out of Node's pool, as a `Buffer`: its `slice` copies nothing. */
+/** Octets of pending queries are in Node's pool, as a `Buffer`, whose `slice` does not copy. */
 class PooledRequest extends UpstreamRequest {
   readonly bytes: Uint8Array = Buffer.from("04d20110000100000000000001610000010001", "hex");
   readonly questionEnd: number = this.bytes.length;
@@ -19,7 +19,7 @@ class PooledRequest extends UpstreamRequest {
   }
 }
 
-test("the status NotFound makes a reply, and leaves the query as it is", () => {
+test("the status NotFound makes a reply, and does not change the query", () => {
   const request = new PooledRequest();
   const asked = Uint8Array.from(request.bytes);
   const reader = new GrpcDialect(undefined, "ns.example").reader(request);

@@ -29,7 +29,7 @@ export class GrpcDialect implements Http2Dialect {
 
   /**
    * @param client agrees on `h2` by ALPN; `undefined` for gRPC in the clear
-   * @param authority the host that requests name
+   * @param authority the host of requests
    */
   constructor(client: TlsClient | undefined, authority: string) {
     this.#client = client;
@@ -78,7 +78,7 @@ function rpcError(status: number, reason: string): string {
   return `rpc error: code = ${statusName(status)} desc = ${reason}`;
 }
 
-/** A message and then a status; a status alone, in the headers, when there is no message. */
+/** A message and then a status; a status alone, in the headers, if there is no message. */
 class CallReader implements ResponseReader {
   readonly longest = MAX_PACKET + PREFIX_OCTETS;
   readonly #request: UpstreamRequest;
@@ -117,7 +117,7 @@ class CallReader implements ResponseReader {
   }
 
   message(body: Uint8Array): Uint8Array | string | undefined {
-    // Without a status the stream was cut off: its end says by whom.
+    // Without a status the stream was cut off: the way it ended says by which side.
     if (this.#status === undefined) return undefined;
     if (this.#status === GrpcStatus.NOT_FOUND) return nameError(this.#request);
     if (this.#status !== GrpcStatus.OK) return rpcError(this.#status, this.#reason);
@@ -126,7 +126,7 @@ class CallReader implements ResponseReader {
   }
 }
 
-/** What the status NotFound stands for: a name that does not exist, and nothing more said of it. */
+/** The meaning of the status NotFound: NXDOMAIN without further records. */
 function nameError({ bytes, questionEnd }: UpstreamRequest): Uint8Array {
   const reply = copyOctets(bytes, 0, questionEnd);
   writeU16(reply, 2, Flag.QR | Rcode.NXDOMAIN | (((bytes[2] as number) & 0x79) << 8));

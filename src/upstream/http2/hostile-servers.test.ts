@@ -1,4 +1,4 @@
-/** Servers that break HTTP/2: each costs the queries that it answers so, and nothing else. */
+/** Servers that break HTTP/2: each affects only the queries that it breaks. */
 import assert from "node:assert/strict";
 import { afterEach, describe, test } from "node:test";
 import { MetricsRegistry } from "../../lib/metrics/metrics.ts";
@@ -65,12 +65,12 @@ class Bench {
     return request;
   }
 
-  /** What becomes of a query: "answered", or the reason. */
+  /** The outcome of a query: "answered", or the reason. */
   async ask(name?: string): Promise<string> {
     return outcome(await this.send(name).result());
   }
 
-  /** The server has come to its senses: it is asked again, over whatever connection. */
+  /** The server behaves again: queries are answered, over any connection. */
   async recovers(): Promise<void> {
     this.server.script = HONEST_RAW;
     this.clock.advance(2_500);
@@ -96,7 +96,7 @@ const {
   PRIORITY,
 } = FrameType;
 
-describe("a fault of HTTP/2 on the connection fails the queries on it, and the next one gets a new connection", () => {
+describe("an HTTP/2 connection error fails its queries, and the next query gets a new connection", () => {
   for (const [title, ...octets] of [
     ["a window widened by nothing", frame(WINDOW_UPDATE, 0, 0, numbers(0))],
     ["a window that overflows", frame(WINDOW_UPDATE, 0, 0, numbers(0x7fff_ffff))],
@@ -108,9 +108,9 @@ describe("a fault of HTTP/2 on the connection fails the queries on it, and the n
     ["push that is switched on", settings([2, 1])],
     ["a push", frame(PUSH_PROMISE, END_HEADERS, 1, Buffer.concat([numbers(2), Uint8Array.of(0x82)]))],
     ["data on no stream", frame(DATA, 0, 0, Buffer.alloc(10))],
-    ["data on a stream that nobody opened", frame(DATA, 0, 99, Buffer.alloc(10))],
-    ["a reset of a stream that nobody opened", frame(RST_STREAM, 0, 99, numbers(8))],
-    ["a response on a stream that nobody opened", frame(HEADERS, END_HEADERS, 99, OK_BLOCK)],
+    ["data on an idle stream", frame(DATA, 0, 99, Buffer.alloc(10))],
+    ["a reset of an idle stream", frame(RST_STREAM, 0, 99, numbers(8))],
+    ["a response on an idle stream", frame(HEADERS, END_HEADERS, 99, OK_BLOCK)],
     ["a request in place of a response", frame(HEADERS, END_HEADERS, 2, OK_BLOCK)],
     ["a frame that is too long", frame(77, 0, 0, Buffer.alloc(16_385))],
     ["CONTINUATION of nothing", frame(CONTINUATION, END_HEADERS, 1, OK_BLOCK)],
@@ -151,10 +151,10 @@ describe("a fault of HTTP/2 on the connection fails the queries on it, and the n
     });
 });
 
-/** What a server may send on the stream of a query in place of its response. */
+/** Frames that a server may send on the stream of a query in place of its response. */
 type StreamFault = (stream: number) => Uint8Array;
 
-describe("a fault of HTTP/2 on one stream fails its query alone", () => {
+describe("an HTTP/2 stream error fails only its query", () => {
   for (const [title, fault] of [
     ["a reset", (id) => frame(RST_STREAM, 0, id, numbers(2))],
     ["a response without status", (id) => frame(HEADERS, END_HEADERS, id, field("a", "b"))],
@@ -201,7 +201,7 @@ const WRONG_LENGTH: StreamFault = (id) =>
     frame(DATA, END_STREAM, id, Buffer.alloc(10)),
   ]);
 
-describe("a fault on one stream that Node takes for one of the connection: queries are sent anew", () => {
+describe("a stream error that Node treats as a connection error: queries are resent", () => {
   for (const [title, fault] of [
     ["a window widened by nothing", (id) => frame(WINDOW_UPDATE, 0, id, numbers(0))],
     ["a window that overflows", (id) => frame(WINDOW_UPDATE, 0, id, numbers(0x7fff_ffff))],
@@ -226,7 +226,7 @@ describe("a fault on one stream that Node takes for one of the connection: queri
       await bench.recovers();
     });
 
-  test("three times, and then they fail, with the reason", async () => {
+  test("three times, and then they fail with the reason", async () => {
     const bench = await Bench.start((connection, { stream }) => connection.send(WRONG_LENGTH(stream)));
     assert.match(await bench.ask(), /desc = the server broke the rules of HTTP\/2: /);
     assert.equal(bench.server.connections.length, 3);
@@ -234,9 +234,9 @@ describe("a fault on one stream that Node takes for one of the connection: queri
   });
 });
 
-describe("odd, and allowed", () => {
+describe("unusual but allowed frames", () => {
   for (const [title, octets] of [
-    ["a frame that nobody knows", frame(77, 255, 1, Buffer.alloc(50))],
+    ["an unknown frame", frame(77, 255, 1, Buffer.alloc(50))],
     ["a priority", frame(PRIORITY, 0, 1, Buffer.alloc(5))],
     ["a wider window for a stream that is done", frame(WINDOW_UPDATE, 0, 1, numbers(10))],
     ["a reset of a stream that is done", frame(RST_STREAM, 0, 1, numbers(0))],
@@ -247,8 +247,8 @@ describe("odd, and allowed", () => {
       "a table of HPACK of nothing, and then a large one",
       Buffer.concat([settings([1, 0]), settings([1, 0x1_0000])]),
     ],
-    ["a setting that nobody knows", settings([99, 1])],
-    ["an answer to a ping that nobody sent", frame(PING, ACK, 0, Buffer.alloc(8))],
+    ["an unknown setting", settings([99, 1])],
+    ["an unsolicited ping acknowledgement", frame(PING, ACK, 0, Buffer.alloc(8))],
     ["one more acknowledgement of settings", frame(SETTINGS, ACK, 0)],
   ] as const)
     test(title, async () => {
@@ -262,7 +262,7 @@ describe("odd, and allowed", () => {
     });
 });
 
-describe("windows of the server", () => {
+describe("flow-control windows of the server", () => {
   /** A connection whose streams have no window. */
   async function withoutWindow(): Promise<{ bench: Bench; connection: RawConnection }> {
     const bench = await Bench.start(HONEST_RAW);
@@ -274,7 +274,7 @@ describe("windows of the server", () => {
     return { bench, connection };
   }
 
-  test("of nothing: a query leaves as far as changes of the settings have room for it", async () => {
+  test("of zero: a query is sent as far as setting changes open the window", async () => {
     const { bench, connection } = await withoutWindow();
     const request = bench.send();
     const octets = () =>
@@ -293,7 +293,7 @@ describe("windows of the server", () => {
     assert.equal(bench.server.connections.length, 1);
   });
 
-  test("that never open: the query fails in time, and the next one gets another connection", async () => {
+  test("that never open: the query times out, and the next one gets another connection", async () => {
     const { bench, connection } = await withoutWindow();
     const request = bench.send();
     await connection.receives(HEADERS, 3);
@@ -310,7 +310,7 @@ describe("windows of the server", () => {
     await bench.recovers();
   });
 
-  test("for no stream at all: queries fail in time, and the next ones get another connection", async () => {
+  test("for no stream at all: queries time out, and the next ones get another connection", async () => {
     const bench = await Bench.start(HONEST_RAW);
     assert.equal(await bench.ask("first.example."), "answered");
     const [connection] = bench.server.connections;
@@ -324,8 +324,8 @@ describe("windows of the server", () => {
   });
 });
 
-describe("a goodbye", () => {
-  test("lets what the server took be answered; the rest goes over another connection", async () => {
+describe("GOAWAY", () => {
+  test("lets accepted queries be answered; the rest goes over another connection", async () => {
     const bench = await Bench.start((connection) => {
       const [first, second] = connection.requests;
       if (first === undefined || second === undefined) return;
@@ -353,14 +353,14 @@ describe("a goodbye", () => {
     await bench.recovers();
   });
 
-  test("to everything: a query is sent three times, and then fails", async () => {
+  test("for every stream: a query is sent three times, and then fails", async () => {
     const bench = await Bench.start((connection) => connection.send(frame(GOAWAY, 0, 0, numbers(0, 0))));
     assert.match(await bench.ask(), /the server refused the stream$/);
     assert.equal(bench.server.connections.length, 3);
     await bench.recovers();
   });
 
-  test("that takes back an earlier one fails the query", async () => {
+  test("that revokes an earlier one fails the query", async () => {
     const bench = await Bench.start((connection, request) =>
       connection.send(
         frame(GOAWAY, 0, 0, numbers(1, 0)),
@@ -372,7 +372,7 @@ describe("a goodbye", () => {
     await bench.recovers();
   });
 
-  test("and silence: the query fails in time", async () => {
+  test("followed by silence: the query times out", async () => {
     const bench = await Bench.start((connection) => connection.send(frame(GOAWAY, 0, 0, numbers(1, 0))));
     const { server } = bench;
     const request = bench.send();
@@ -385,7 +385,7 @@ describe("a goodbye", () => {
   });
 });
 
-describe("a response without end fails in time", () => {
+describe("an endless response times out", () => {
   const HINTS = Buffer.concat([Uint8Array.of(8, 3), Buffer.from("103")]);
   for (const [title, ...octets] of [
     ["of hints", ...Array.from({ length: 3000 }, () => frame(HEADERS, END_HEADERS, 1, HINTS))],

@@ -12,7 +12,7 @@ const LONGEST_HANDSHAKE = 10_000;
 
 const NO_HTTP2 = "the server does not speak HTTP/2";
 
-/** One HTTP/2 connection to an upstream with what the exchange knows of it. */
+/** One HTTP/2 connection to an upstream, with the exchange's state about it. */
 export class Http2Connection<Q extends ConnectionQuery> implements TimeoutTarget {
   readonly #owner: MultiplexedOwner<Http2Connection<Q>, Q>;
   readonly #remote: UpstreamAddress;
@@ -23,15 +23,15 @@ export class Http2Connection<Q extends ConnectionQuery> implements TimeoutTarget
   /** `Clock.now()` when the last query ended. */
   idleSince: number;
   isOpen = false;
-  /** It ended, and its queries are told of that together. */
+  /** Set when the connection has ended, so that its queries are notified together. */
   isLost = false;
   /** Gets no further queries. */
   isRetired = false;
-  /** Grows with everything that comes from the server. */
+  /** Grows with everything received from the server. */
   heard = 0;
   #handshake: TimeoutHandle | undefined;
   #fault: Error | undefined;
-  /** Its settings have come. */
+  /** Whether its settings have arrived. */
   #speaksHttp2 = false;
 
   constructor(
@@ -56,7 +56,7 @@ export class Http2Connection<Q extends ConnectionQuery> implements TimeoutTarget
       this.#lost();
     });
     const scheme = socket instanceof TLSSocket ? "https" : "http";
-    // The session asks nobody for this host: it is given its socket.
+    // The session never resolves this host: it gets its socket.
     this.#session = connect(`${scheme}://upstream`, {
       createConnection: () => socket,
       settings: { enablePush: false },
@@ -77,7 +77,7 @@ export class Http2Connection<Q extends ConnectionQuery> implements TimeoutTarget
       .on("close", () => this.#lost());
   }
 
-  /** Whether another query may go over it. */
+  /** Whether it may carry another query. */
   get isUsable(): boolean {
     return !this.isRetired && !this.isLost && !this.#session.closed && !this.#session.destroyed;
   }
@@ -111,7 +111,7 @@ export class Http2Connection<Q extends ConnectionQuery> implements TimeoutTarget
     this.#session.destroy();
   }
 
-  /** The handshake takes too long. */
+  /** Called when the handshake takes too long. */
   expired(): void {
     this.#fault ??= new Error("i/o timeout");
     this.#lost();

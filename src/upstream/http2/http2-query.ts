@@ -5,11 +5,11 @@ import type { MultiplexedQueryOwner } from "../exchange/multiplexed-exchange.ts"
 import type { ResponseReader } from "./dialect.ts";
 import type { ConnectionQuery, Http2Connection } from "./http2-connection.ts";
 
-/** One query on a stream of its own: gathers the body of the response. Its owner hears of the end once. */
+/** One query on its own stream. Gathers the body of the response, and reports the outcome once. */
 export class Http2Query implements ConnectionQuery {
   readonly request: UpstreamRequest;
   readonly connection: Http2Connection<Http2Query>;
-  /** What the connection had heard when the query went. */
+  /** The connection's `heard` when the query was sent. */
   readonly heardBefore: number;
   readonly #reader: ResponseReader;
   readonly #owner: MultiplexedQueryOwner;
@@ -51,7 +51,7 @@ export class Http2Query implements ConnectionQuery {
       if (typeof message === "string") this.#end(() => this.#owner.failed(message));
       else if (message !== undefined) this.#end(() => this.#owner.answered(message));
     });
-    // The reason follows with the close of the stream.
+    // The close event has the reason.
     stream.on("error", () => undefined);
     stream.on("close", () => {
       // The end of the connection ends all its queries together.
@@ -65,7 +65,7 @@ export class Http2Query implements ConnectionQuery {
     if (body !== undefined) stream.end(body);
   }
 
-  /** Nobody waits any more; the owner is not told. */
+  /** Abandons the query without a callback. */
   cancel(): void {
     this.#isOver = true;
     this.#body = new GatheredOctets();

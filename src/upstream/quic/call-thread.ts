@@ -1,4 +1,7 @@
-/** The thread that speaks QUIC with the upstreams of one plugin: begun with the first connection, ended with the last user. */
+/**
+ * The thread with the QUIC connections to the upstreams of one plugin. It starts with the first connection and ends with the last
+ * user.
+ */
 
 import { Worker } from "node:worker_threads";
 import { programModule } from "../../lib/files/program-files.ts";
@@ -14,7 +17,7 @@ import {
   type ToCallThread,
 } from "./calls.ts";
 
-/** Who has a connection. */
+/** The owner of a connection. */
 export interface CallUser {
   connected(): void;
   answered(query: number, message: Uint8Array): void;
@@ -36,7 +39,7 @@ export class CallThread {
     this.#trust = trust;
   }
 
-  /** Somebody will use it until {@link release}. */
+  /** Keeps the thread alive until {@link release}. */
   hold(): void {
     this.#holders++;
   }
@@ -46,7 +49,7 @@ export class CallThread {
     const worker = this.#worker;
     this.#worker = undefined;
     this.#flush(worker);
-    // It says when servers have heard of the end.
+    // The thread confirms when servers have been notified of the end.
     worker?.postMessage(null satisfies ToCallThread);
   }
 

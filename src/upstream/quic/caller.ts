@@ -1,4 +1,4 @@
-/** DNS over QUIC (RFC 9250), the client's side, in the thread that speaks QUIC. */
+/** DNS over QUIC (RFC 9250), the client side, in the QUIC thread. */
 
 import { readU16, writeU16 } from "../../dns/octets.ts";
 import { messageOf } from "../../lib/text/message-of.ts";
@@ -39,10 +39,10 @@ export class Caller {
     });
   }
 
-  /** @param done called when the last words have left */
+  /** @param done called when the last packets have been sent */
   close(done: () => void): void {
     for (const call of this.#calls.values()) call.hangUp();
-    // They leave at the end of this turn.
+    // They are sent at the end of this turn.
     setImmediate(() => setImmediate(done));
   }
 
@@ -82,7 +82,7 @@ type Tell = (kind: number, query: number, payload: Uint8Array) => void;
 /** One connection. */
 class PlacedCall implements QuicConnectionUser {
   readonly #tell: Tell;
-  /** Queries that wait for a stream: the handshake is under way, or the server allows no more at one time. */
+  /** Queries that wait for a stream: the handshake is running, or the server's stream limit is reached. */
   readonly #waiting = new Map<number, Uint8Array>();
   readonly #asked = new Map<number, QuicStream>();
   #connection: DialledConnection | undefined;
@@ -102,7 +102,7 @@ class PlacedCall implements QuicConnectionUser {
     this.#askWaiting();
   }
 
-  /** RFC 9250 section 4.3.3: a server begins no streams. */
+  /** RFC 9250 section 4.3.3: a server opens no streams. */
   accepted(): QuicStreamUser {
     this.#connection?.close(PROTOCOL_ERROR);
     return { received: () => undefined, lost: () => undefined };
@@ -166,7 +166,7 @@ class PlacedCall implements QuicConnectionUser {
   }
 }
 
-/** Gathers what comes on a stream. */
+/** Gathers the data of a stream. */
 class Answer implements QuicStreamUser {
   readonly #done: (octets: Uint8Array | undefined) => void;
   #octets: Uint8Array = NO_PAYLOAD;
@@ -178,7 +178,7 @@ class Answer implements QuicStreamUser {
   received(octets: Uint8Array, isLast: boolean): void {
     const all = this.#octets.length === 0 ? octets : Buffer.concat([this.#octets, octets]);
     if (isLast || all.length > LONGEST_ANSWER) this.#done(all);
-    // What was lent is copied.
+    // Lent octets are copied.
     else this.#octets = this.#octets.length === 0 ? all.slice() : all;
   }
 

@@ -1,24 +1,24 @@
-/** What passes between the threads of DNS over QUIC to upstreams. */
+/** The messages between the threads of DNS over QUIC to upstreams. */
 import type { QuicTrust } from "../../quic/openssl/client-context.ts";
 
-/** To the thread that speaks QUIC. Connections and queries are numbered by who begins them. */
+/** To the QUIC thread. The caller numbers connections and queries. */
 export const Call = {
-  /** Begins a connection to the {@link CallPlace} in the payload. */
+  /** Opens a connection to the {@link CallPlace} in the payload. */
   DIAL: 1,
-  /** A query on a stream of its own. */
+  /** A query on its own stream. */
   ASK: 2,
-  /** Nobody waits for the answer any more. */
+  /** Abandons a query. */
   CANCEL: 3,
   HANG_UP: 4,
 } as const;
 
-/** From it. */
+/** From the QUIC thread. */
 export const CallReport = {
   CONNECTED: 1,
   ANSWERED: 2,
-  /** There is no answer; the payload says why. */
+  /** The query failed; the payload has the reason. */
   FAILED: 3,
-  /** The connection is over, or was not to be had; the payload says why. Of its queries nothing more is heard. */
+  /** The connection ended or could not be opened; the payload has the reason. Its queries get no further records. */
   LOST: 4,
 } as const;
 
@@ -34,11 +34,11 @@ export interface CallThreadSettings {
   readonly trust: QuicTrust;
 }
 
-/** Records, or that all is over. */
+/** Records, or the signal to end. */
 export type ToCallThread = Uint8Array | null;
 
 export type FromCallThread =
   | { readonly kind: "done" }
   | { readonly kind: "records"; readonly octets: Uint8Array }
-  /** There is no QUIC here; the thread ends. */
+  /** QUIC is unavailable; the thread ends. */
   | { readonly kind: "refused"; readonly reason: string };

@@ -1,4 +1,4 @@
-/** DNS over QUIC (RFC 9250): one connection, a stream for each query. */
+/** DNS over QUIC (RFC 9250): one connection, one stream per query. */
 import { writeU16 } from "../../dns/octets.ts";
 import type { UpstreamAddress } from "../config/address.ts";
 import { QueryPadder } from "../encrypted/query-padding.ts";
@@ -16,7 +16,7 @@ import type { CallThread, CallUser } from "./call-thread.ts";
 
 export interface QuicExchangeOptions extends MultiplexedOptions {
   readonly thread: CallThread;
-  /** The name in the server's certificate; its address without it. */
+  /** The name in the server's certificate; its address if absent. */
   readonly serverName: string | undefined;
 }
 
@@ -36,7 +36,7 @@ export class QuicExchange extends MultiplexedExchange<QuicUpstreamConnection, Qu
 
   override send(request: UpstreamRequest, readTimeout: number, connectTimeout: number): void {
     if (!isTransfer(request)) super.send(request, readTimeout, connectTimeout);
-    // An answer of several messages would have to be told by what is in them.
+    // The end of an answer of several messages only shows in their content.
     else queueMicrotask(() => request.failed(this.#unsupported()));
   }
 

@@ -1,4 +1,4 @@
-/** Upstreams over QUIC. This room is loaded for a configuration that names one, and not before. */
+/** Upstreams over QUIC. Loaded only for a configuration that names one. */
 
 import { clientContext, type TlsMaterial, trustedAuthorities } from "../encrypted/tls-client.ts";
 import type { EncryptedPlace, EncryptedUpstreamOptions } from "../encrypted-upstream.ts";
@@ -8,8 +8,8 @@ import { CallThread } from "./call-thread.ts";
 import { QuicExchange } from "./quic-exchange.ts";
 
 /**
- * Makes upstreams that share a thread, and what is trusted and shown.
- * @throws Error with a message for the operator when certificates or keys are no good
+ * Makes upstreams that share a thread, certificates and keys.
+ * @throws Error with a message for the operator if certificates or keys are invalid
  */
 export function quicUpstreams(
   material: TlsMaterial,
@@ -17,7 +17,7 @@ export function quicUpstreams(
   place: Pick<EncryptedPlace, "address" | "serverName">,
   options: Omit<EncryptedUpstreamOptions, "method">,
 ) => Upstream {
-  // It says what is wrong with certificate and key.
+  // Reports errors of certificate and key.
   clientContext(material);
   const { certificate, key } = material;
   const thread = new CallThread({ authorities: trustedAuthorities(material), certificate, key });

@@ -1,4 +1,4 @@
-/** What the thread runs that speaks QUIC with upstreams. */
+/** Entry point of the thread with the QUIC connections to upstreams. */
 
 import { parentPort, workerData } from "node:worker_threads";
 import { messageOf } from "../../lib/text/message-of.ts";

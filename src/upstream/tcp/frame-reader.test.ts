@@ -4,7 +4,7 @@ import fc from "fast-check";
 import { frame } from "../fixtures/scripted-server.ts";
 import { FrameReader } from "./frame-reader.ts";
 
-it("finds the same messages however the stream is cut", () => {
+it("finds the same messages however the stream is split", () => {
   const messages = fc.array(fc.uint8Array({ maxLength: 600 }), { maxLength: 8 });
   fc.assert(
     fc.property(messages, fc.array(fc.integer({ min: 1, max: 700 }), { minLength: 1 }), (sent, cuts) => {
@@ -24,7 +24,7 @@ it("finds the same messages however the stream is cut", () => {
   );
 });
 
-it("hands out octets that stay when the chunk is used again", () => {
+it("returns octets that stay when the chunk is reused", () => {
   const received: Uint8Array[] = [];
   const reader = new FrameReader((message) => received.push(message));
   const chunk = frame(Uint8Array.of(1, 2, 3));
@@ -33,7 +33,7 @@ it("hands out octets that stay when the chunk is used again", () => {
   assert.deepEqual(received, [Uint8Array.of(1, 2, 3)]);
 });
 
-it("holds one unfinished message", () => {
+it("keeps one unfinished message", () => {
   const received: Uint8Array[] = [];
   const reader = new FrameReader((message) => received.push(message));
   reader.push(Uint8Array.of(0xff));

@@ -1,27 +1,27 @@
 import { octetAt } from "../../dns/octets.ts";
 import { type BufferPool, LEAST_POOLED, type PooledBuffer } from "../../lib/collections/buffer-pool.ts";
 
-/** At most: the first look is behind the first one, as each may take a millisecond while code is not compiled yet. */
+/** Messages between two looks at the clock. The first look follows the first message, because uncompiled code is slow. */
 const MESSAGES_A_LOOK = 4;
 const NEVER = (): boolean => false;
 
 /**
- * Cuts a stream into messages with two octets of length before each (RFC 1035 section 4.2.2). Holds one unfinished
- * message at the most, so 64 KiB.
+ * Splits a stream into messages with two octets of length before each (RFC 1035 section 4.2.2). Keeps at most one unfinished
+ * message.
  */
 export class FrameReader {
   readonly #received: (message: Uint8Array, lent?: PooledBuffer) => void;
   readonly #buffers: BufferPool | undefined;
-  /** First octet of a length whose second has not come; -1 when there is none. */
+  /** First octet of a length whose second has not arrived, else -1. */
   #firstLengthOctet = -1;
   #message: Uint8Array | undefined;
-  /** What {@link #message} is a part of, where it was lent. */
+  /** The owner of {@link #message}, if it is lent. */
   #lent: PooledBuffer | undefined;
   #filled = 0;
   #read = 0;
 
   /**
-   * @param received is given each message, in octets of its own, or in `lent` ones that can be given back once they are of no use any more
+   * @param received receives each message, in its own octets, or in `lent` ones to be returned after use
    * @param buffers for large messages
    */
   constructor(received: (message: Uint8Array, lent?: PooledBuffer) => void, buffers?: BufferPool) {
@@ -31,7 +31,7 @@ export class FrameReader {
 
   /**
    * The octets of `chunk` may be reused after the call.
-   * @param isEnough asked behind the first message, and then behind each few: whether to leave the rest
+   * @param isEnough called after the first message and then after every few; true to leave the rest
    * @returns how many octets were read
    */
   push(chunk: Uint8Array, isEnough: () => boolean = NEVER): number {

@@ -60,7 +60,7 @@ const send = (asked: ScriptedQuestion, count: number): void => {
 };
 
 describe("messages for one query", () => {
-  it("come in order until the caller has enough, and the connection ends then", async () => {
+  it("arrive in order until the caller has enough, and then the connection ends", async () => {
     const server = await serve((asked) => send(asked, 50));
     const names: (string | undefined)[] = [];
     for await (const message of ask(server)) {
@@ -75,7 +75,7 @@ describe("messages for one query", () => {
     await until(() => server.connections[0]?.destroyed === true, "the connection is closed");
   });
 
-  it("are read no faster than they are taken", async () => {
+  it("are read no faster than they are consumed", async () => {
     let written = 0;
     const server = await serve((asked) => {
       const more = (): void => {
@@ -91,7 +91,7 @@ describe("messages for one query", () => {
     });
     const stream = ask(server);
     await stream.next();
-    // What sockets and a few messages hold, and not what the server has to give.
+    // The buffers of sockets and a few messages, not everything that the server has to send.
     for (let turn = 0; turn < 500; turn++) await new Promise((resolve) => setImmediate(resolve));
     assert.ok(written < 1_000, `${written} messages were taken`);
     await stream.return();
@@ -110,7 +110,7 @@ describe("messages for one query", () => {
     assert.equal(error.fault, "broken");
   });
 
-  it("fail when another message takes too long", async () => {
+  it("fail if another message takes too long", async () => {
     const clock = new FakeClock();
     const server = await serve((asked) => send(asked, 1));
     const stream = ask(server, { clock });
@@ -122,7 +122,7 @@ describe("messages for one query", () => {
     assert.equal(clock.pendingTimers, 0);
   });
 
-  it("fail when nobody accepts, or listens", async () => {
+  it("fail if no server accepts, or none listens", async () => {
     const clock = new FakeClock();
     const deaf = await startDeafListener();
     cleanups.push(() => deaf.stop());
@@ -148,7 +148,7 @@ describe("messages for one query", () => {
     "no octets": (asked) => asked.send(new Uint8Array(0)),
   };
   for (const [what, script] of Object.entries(strangers)) {
-    it(`are not believed with ${what}`, async () => {
+    it(`are refused with ${what}`, async () => {
       const error = await fault(ask(await serve(script)));
       assert.equal(error.fault, "malformed");
     });

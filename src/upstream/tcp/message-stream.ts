@@ -1,6 +1,6 @@
 /**
- * One query over a connection of its own, and as many messages as the server sends for it: zone transfers (RFC 5936, RFC 1995).
- * This is background work: a promise for each message, and no more than a few messages in memory.
+ * One query over its own connection, with any number of replies: zone transfers (RFC 5936, RFC 1995). This is background work: one
+ * promise per message, and only a few messages in memory.
  */
 import type { Socket } from "node:net";
 import { Flag } from "../../dns/numbers.ts";
@@ -12,14 +12,14 @@ import { describeSystemError, ExchangeError, type ExchangeFault } from "../excha
 import { FrameReader } from "./frame-reader.ts";
 import { PLAIN_TCP, type StreamDialler } from "./tcp-connection.ts";
 
-/** What authenticates the messages of one exchange, such as TSIG (RFC 8945 section 5.3). One object for one exchange. */
+/** Authenticates the messages of one exchange, such as TSIG (RFC 8945 section 5.3). One object per exchange. */
 export interface MessageGuard {
-  /** The query as it is to be sent. */
+  /** The query to send. */
   sign(query: Uint8Array): Uint8Array;
   /**
    * Called for every message in the order of arrival, with `index` from 0.
-   * @returns the message to hand on, without what authenticates it
-   * @throws Error when it is not to be trusted: the exchange fails with it
+   * @returns the message without its authentication
+   * @throws Error if the message is not authentic: the exchange fails with it
    */
   verify(message: Uint8Array, index: number): Uint8Array;
 }
@@ -28,26 +28,26 @@ export interface MessageStreamOptions {
   readonly remote: UpstreamAddress;
   readonly sourceAddress?: string | undefined;
   readonly clock: Clock;
-  /** Plain TCP unless given. */
+  /** Default: plain TCP. */
   readonly dialler?: StreamDialler;
-  /** Milliseconds that the connection may take. */
+  /** Milliseconds for the connection. */
   readonly connectTimeout: number;
-  /** Milliseconds that each message may take while one is waited for. */
+  /** Milliseconds for each message while the caller waits for one. */
   readonly messageTimeout: number;
   readonly guard?: MessageGuard | undefined;
   /** Ends the exchange from outside: at a stop. */
   readonly signal?: AbortSignal | undefined;
 }
 
-/** Messages that have arrived and nobody has taken yet: with more than that the server has to wait. */
+/** Unread messages; at more than this the server has to wait. */
 const MOST_UNREAD = 4;
 
 /**
- * Sends the query and yields the replies, in octets of their own. Id, QR and opcode fit; whether the question does, which only the
- * first message must have, and when the last message has come, is the caller's to know: leaving the loop closes the connection.
+ * Sends the query and yields the replies, in their own octets. Id, QR and opcode match. The caller checks the question, which only
+ * the first message must have, and detects the last message; leaving the loop closes the connection.
  *
  * @param query a whole message; its id is used as it is and should be unpredictable
- * @throws ExchangeError; what the guard throws; the signal's reason
+ * @throws ExchangeError; the guard's errors; the signal's reason
  */
 export async function* messagesFor(
   query: Uint8Array,
@@ -82,7 +82,7 @@ class MessageStream {
   readonly #unread: Uint8Array[] = [];
   #open = false;
   #fault: Error | undefined;
-  /** Who waits for something to happen: one at a time. */
+  /** Wakes the one waiting reader. */
   #wake: () => void = ignore;
   #timer: Timer | undefined;
   readonly #onAbort = (): void => this.#end(asError(this.#options.signal?.reason));
@@ -161,7 +161,7 @@ class MessageStream {
     this.#wake();
   }
 
-  /** What has arrived before can still be read. */
+  /** Messages that arrived before can still be read. */
   #end(error: Error): void {
     this.#fault ??= error;
     this.#timer?.cancel();
@@ -190,5 +190,5 @@ function asError(thrown: unknown): Error {
 }
 
 function ignore(): void {
-  // Nobody waits.
+  // Nothing waits yet.
 }

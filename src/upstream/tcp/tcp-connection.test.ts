@@ -20,7 +20,7 @@ async function serve(): Promise<ScriptedServer> {
 
 const memory = () => ({ buffers: new BufferPool(), inbox: new Uint8Array(64 * 1024) });
 
-it("gives no further query to a connection whose peer takes no octets", async () => {
+it("gives no further query to a connection whose peer accepts no data", async () => {
   const server = await serve();
   let connected = (): void => undefined;
   const standing = new Promise<void>((resolve) => {
@@ -48,7 +48,7 @@ it("gives no further query to a connection whose peer takes no octets", async ()
   await until(() => !connection.blocked, "the peer has taken all");
 });
 
-it("takes answers that come together in portions, all of them before it is told of the end", async () => {
+it("handles answers that arrive together in portions, all of them before the end of the connection", async () => {
   const server = await serve();
   const clock = new FakeClock();
   const total = 200;

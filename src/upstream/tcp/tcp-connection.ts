@@ -6,38 +6,38 @@ import type { UpstreamAddress } from "../config/address.ts";
 import type { RequestCarrier, UpstreamRequest } from "../exchange/exchange.ts";
 import { FrameReader } from "./frame-reader.ts";
 
-/** Who keeps the connections. */
+/** Owns the connections. */
 export interface ConnectionOwner {
   connected(connection: TcpConnection): void;
   received(connection: TcpConnection, message: Uint8Array, lent: PooledBuffer | undefined): void;
   timedOut(connection: TcpConnection, request: UpstreamRequest): void;
-  /** What all connections may do in a turn of the event loop together. */
+  /** The time that all connections may use in a turn of the event loop. */
   readonly turns: SharedTurns;
   /** For large messages. */
   readonly buffers: BufferPool;
-  /** What the system writes into, for one connection after the other. */
+  /** Read buffer of the system, used by one connection after the other. */
   readonly inbox: Uint8Array;
   letGo(connection: TcpConnection, request: UpstreamRequest): void;
-  /** Called once, unless the owner itself closed the connection. No error: the peer ended it in good order. */
+  /** Called once, unless the owner itself closed the connection. Without an error, the peer closed it in order. */
   lost(connection: TcpConnection, error: Error | undefined): void;
 }
 
-/** Octets that wait for the others of a turn to be written with them. */
+/** Octets gathered for one write at the end of a turn. */
 const MAX_GATHERED = 8 * 1024;
 
-/** How a stream of octets to an upstream comes about: TCP alone, or with TLS over it. */
+/** Opens a stream to an upstream: TCP, or TLS over TCP. */
 export interface StreamDialler {
   /** The `proto` label of metrics. */
   readonly protocol: string;
-  /** What the socket emits once messages may be sent. */
+  /** The socket's event after which messages may be sent. */
   readonly readyEvent: "connect" | "secureConnect";
-  /** @param onread where octets go that are read: a dialler that cannot do so leaves them to the socket's `data` */
+  /** @param onread receives the octets that are read: a dialler that cannot do so leaves them to the socket's `data` */
   dial(remote: UpstreamAddress, sourceAddress: string | undefined, onread?: OnReadOpts): Socket;
-  /** The whole message for a fault of what stands on TCP; `undefined` for one of the network. */
+  /** The whole message for an error above TCP; `undefined` for an error of the network. */
   describe(error: Error): string | undefined;
   /**
-   * The message to send in place of a query, such as a padded one; the query's own octets where nothing is to change. What is
-   * returned is used before the next call.
+   * The message to send in place of a query, such as a padded one, or the query's own octets. The result is used before the next
+   * call.
    */
   outgoing(bytes: Uint8Array, length: number, questionEnd: number): Uint8Array;
 }
@@ -57,7 +57,7 @@ export const PLAIN_TCP: StreamDialler = {
   outgoing: (bytes, length) => (length === bytes.length ? bytes : bytes.subarray(0, length)),
 };
 
-/** One connection to an upstream with what the pool knows of it. */
+/** One connection to an upstream, with the pool's state about it. */
 export class TcpConnection implements RequestCarrier {
   readonly #owner: ConnectionOwner;
   readonly #dialler: StreamDialler;
@@ -65,23 +65,23 @@ export class TcpConnection implements RequestCarrier {
   readonly openedAt: number;
   state: "connecting" | "open" | "closed" = "connecting";
   inFlight = 0;
-  /** Messages that came back over it. */
+  /** Messages received over it. */
   answers = 0;
   /** `Clock.now()` when the last query was answered. */
   idleSince: number;
   /** Gets no further queries. */
   retired = false;
-  /** Octets wait that the peer does not take: further queries are better off elsewhere. */
+  /** The peer does not read, so octets wait: further queries use other connections. */
   blocked = false;
   #local = "";
   readonly #reader: FrameReader;
-  /** What there was no time for in this turn. Until then nothing more is read. */
+  /** Octets left for the next turn. Until then nothing more is read. */
   #unread: Uint8Array | undefined;
-  /** Whose octets that is, where they were read into the inbox. */
+  /** The owner of these octets, if they are a copy of the inbox. */
   #kept: PooledBuffer | undefined;
-  /** Octets of queries that leave at the end of this turn: each write is a system call. */
+  /** Octets of queries to be written at the end of this turn, because each write is a system call. */
   #gathered = 0;
-  /** The upstream has ended the connection; what it sent before is read first. */
+  /** The upstream has closed the connection; the data before is read first. */
   #hasEnded = false;
 
   constructor(
@@ -120,7 +120,7 @@ export class TcpConnection implements RequestCarrier {
       .on("close", () => this.#ended());
   }
 
-  /** @param isLent whether the octets will be others after this */
+  /** @param isLent whether the octets are overwritten after this */
   #read(chunk: Uint8Array, isLent: boolean): void {
     const { turns, buffers } = this.#owner;
     const read = turns.isOver ? 0 : this.#reader.push(chunk, () => turns.isOver);
@@ -152,7 +152,7 @@ export class TcpConnection implements RequestCarrier {
     if (this.#unread === undefined) this.#lost(undefined);
   }
 
-  /** Sends the query, `id` in place of the first two octets. The octets may be reused at once. */
+  /** Sends the query, with `id` in place of the first two octets. The octets may be reused at once. */
   write(bytes: Uint8Array, length: number, questionEnd: number, id: number): void {
     const message = this.#dialler.outgoing(bytes, length, questionEnd);
     const frame = Buffer.allocUnsafe(message.length + 2);
@@ -174,7 +174,7 @@ export class TcpConnection implements RequestCarrier {
     this.#socket.uncork();
   };
 
-  /** Address and port on this side, for messages. */
+  /** Local address and port, for messages. */
   get localText(): string {
     return this.#local;
   }

@@ -72,7 +72,7 @@ function assertAnswered(result: RequestResult): void {
 }
 
 describe("TCP exchange", () => {
-  it("asks over one connection after the other query is answered", async () => {
+  it("reuses a connection after its query is answered", async () => {
     const server = await serve(HONEST);
     const bench = new Bench({ remote: server.address });
     for (let count = 0; count < 5; count++) assertAnswered(await bench.ask());
@@ -82,7 +82,7 @@ describe("TCP exchange", () => {
     assert.equal(server.asked[0]?.protocol, "tcp");
   });
 
-  it("works over IPv6 and from the address it is told", async () => {
+  it("works over IPv6 and from a given address", async () => {
     const six = await serve(HONEST, "::1");
     assertAnswered(await new Bench({ remote: six.address }).ask());
     const four = await serve(HONEST);
@@ -90,7 +90,7 @@ describe("TCP exchange", () => {
     assert.equal(four.asked[0]?.sourceAddress, "127.0.0.3");
   });
 
-  it("sends many queries over few connections, and sorts answers that come in another order", async () => {
+  it("sends many queries over few connections, and matches answers in another order", async () => {
     const server = await serve(SILENT);
     const bench = new Bench({ remote: server.address });
     const requests = Array.from({ length: 1_000 }, (_, index) => bench.send(`host-${index}.example.org.`));
@@ -109,7 +109,7 @@ describe("TCP exchange", () => {
     assert.equal(bench.exchange.pending, 0);
   });
 
-  it("reads replies that come one octet at a time, and several in one piece", async () => {
+  it("reads replies that arrive octet by octet, and several in one chunk", async () => {
     const server = await serve((asked) => {
       const octets = frame(asked.encode({ answer: [`${asked.name} 60 IN A 192.0.2.1`] }));
       const sendFrom = (at: number): void => {
@@ -131,7 +131,7 @@ describe("TCP exchange", () => {
     for (const request of requests) assertAnswered(await request.result());
   });
 
-  it("does not believe another question, an unknown id, or fewer octets than a header", async () => {
+  it("drops another question, an unknown id, and less than a header", async () => {
     const server = await serve((asked) => {
       asked.send(Uint8Array.of(1, 2, 3));
       asked.send(new Uint8Array(0));
@@ -152,7 +152,7 @@ describe("TCP exchange", () => {
       "by reset": (asked) => asked?.socket?.resetAndDestroy(),
     };
     for (const [how, end] of Object.entries(endings)) {
-      it(`${how} after it had served is replaced without a word`, async () => {
+      it(`${how} after it had served is replaced silently`, async () => {
         const server = await serve((asked) => {
           if (asked.name === "last.example.org.") end(asked);
           else HONEST(asked);
@@ -183,7 +183,7 @@ describe("TCP exchange", () => {
       });
     }
 
-    it("while idle is not used again", async () => {
+    it("while idle is not reused", async () => {
       const server = await serve(HONEST);
       const bench = new Bench({ remote: server.address });
       assertAnswered(await bench.ask());
@@ -193,7 +193,7 @@ describe("TCP exchange", () => {
       assert.equal(server.connections.length, 2);
     });
 
-    it("in the middle of a reply gives no answer out of it", async () => {
+    it("in the middle of a reply returns no answer from it", async () => {
       const server = await serve((asked) => {
         asked.socket?.write(frame(asked.encode()).subarray(0, 20));
         asked.socket?.end();
@@ -204,10 +204,10 @@ describe("TCP exchange", () => {
       assert.match(result.error.message, /EOF$/);
     });
 
-    it("again and again is a failure in the end", async () => {
+    it("again and again fails in the end", async () => {
       let answers = 0;
       const server = await serve((asked) => {
-        // One answer makes the connection one that has served; the query that follows breaks it.
+        // After one answer the connection counts as one that has served; the following query breaks it.
         if (asked.name === "first.example.org.") {
           answers++;
           HONEST(asked);
@@ -223,7 +223,7 @@ describe("TCP exchange", () => {
     });
   });
 
-  it("serves all queries of a peer that answers one a connection", async () => {
+  it("serves all queries of a peer that answers one per connection", async () => {
     const server = await serve((asked) => {
       if (asked.socket?.writableEnded === true) return;
       HONEST(asked);
@@ -236,14 +236,14 @@ describe("TCP exchange", () => {
     for (const request of second) assertAnswered(await request.result());
   });
 
-  it("lets each query on a dead connection wait for its own time-out, and sends no other over it", async () => {
+  it("lets each query on a dead connection wait for its own timeout, and sends no other over it", async () => {
     const server = await serve(SILENT);
     const bench = new Bench({ remote: server.address });
     const silent = bench.send("silent.example.org.");
     await server.receives(1);
     await server.accepts(1);
     await until(() => bench.exchange.openConnections === 1, "the connection stands");
-    // The other connections are busy, so that the second query shares the first one's.
+    // The other connections are busy, so the second query shares the first one's.
     const [asked] = server.asked;
     bench.clock.advance(1_000);
     const later = Array.from({ length: SHARED_CONNECTIONS }, (_, index) =>
@@ -266,12 +266,12 @@ describe("TCP exchange", () => {
     assert.notEqual(server.asked.at(-1)?.socket, asked?.socket);
     bench.clock.advance(1_000);
     assert.equal((await shares.result()).kind, "failed");
-    // Nothing was sent a second time.
+    // Nothing was resent.
     assert.equal(server.asked.filter(({ name: other }) => other === name).length, 1);
     assert.ok(bench.exchange.openConnections >= 1);
   });
 
-  it("leaves idle connections that were last heard of before another fell silent", async () => {
+  it("avoids idle connections whose last message is older than another's silence", async () => {
     const server = await serve(HONEST);
     const bench = new Bench({ remote: server.address });
     for (const request of [bench.send(), bench.send(), bench.send()]) assertAnswered(await request.result());
@@ -284,7 +284,7 @@ describe("TCP exchange", () => {
     assert.equal(bench.exchange.openConnections, 0);
   });
 
-  it("gives a query no new time when its connection is closed under it", async () => {
+  it("does not extend the timeout of a query whose connection closes", async () => {
     const server = await serve(HONEST);
     const bench = new Bench({ remote: server.address });
     assertAnswered(await bench.ask());
@@ -298,7 +298,7 @@ describe("TCP exchange", () => {
     assert.equal((await request.result()).kind, "failed");
   });
 
-  it("tells few of many queries in one turn of the event loop that their connections are gone", async () => {
+  it("reports only a few of many lost queries in one turn of the event loop", async () => {
     const server = await serve(SILENT);
     const bench = new Bench({ remote: server.address });
     let inTurn = 0;
@@ -324,7 +324,7 @@ describe("TCP exchange", () => {
     assert.equal(bench.exchange.pending, 0);
   });
 
-  it("keeps a connection that answers others while one query waits in vain", async () => {
+  it("keeps a connection that answers other queries while one times out", async () => {
     const server = await serve((asked) => {
       if (asked.name !== "slow.example.org.") HONEST(asked);
     });
@@ -339,7 +339,7 @@ describe("TCP exchange", () => {
     assert.equal(bench.exchange.openConnections, before);
   });
 
-  it("says when nobody listens", async () => {
+  it("reports that nothing listens", async () => {
     const server = await ScriptedServer.start(SILENT);
     await server.stop();
     const bench = new Bench({ remote: server.address });
@@ -350,7 +350,7 @@ describe("TCP exchange", () => {
     assert.equal(bench.exchange.openConnections, 0);
   });
 
-  it("waits for a connection no longer than it is told, and the connection no longer than its own time", async () => {
+  it("limits the wait for a connection, and the time of the connection itself", async () => {
     const deaf = await startDeafListener();
     cleanups.push(() => deaf.stop());
     const bench = new Bench({ remote: deaf.address });
@@ -371,7 +371,7 @@ describe("TCP exchange", () => {
     }
   });
 
-  it("closes connections that nobody uses, and its timer with the last one", async () => {
+  it("closes unused connections, and its timer with the last one", async () => {
     const server = await serve(HONEST);
     const bench = new Bench({ remote: server.address, expire: 3_000 });
     assertAnswered(await bench.ask());
@@ -394,7 +394,7 @@ describe("TCP exchange", () => {
     assert.equal(server.connections.length, 2);
   });
 
-  it("keeps as many idle connections as it may", async () => {
+  it("keeps as many idle connections as configured", async () => {
     const server = await serve(SILENT);
     const bench = new Bench({ remote: server.address, maxIdle: 2 });
     const requests = Array.from({ length: 6 }, () => bench.send());
@@ -417,7 +417,7 @@ describe("TCP exchange", () => {
     assert.equal(server.connections.length, 2);
   });
 
-  it("bounds connections and queries in flight", async () => {
+  it("limits connections and queries in flight", async () => {
     const server = await serve(SILENT);
     const bench = new Bench({ remote: server.address });
     const limit = SHARED_CONNECTIONS * PIPELINE_DEPTH;
@@ -430,7 +430,7 @@ describe("TCP exchange", () => {
     assert.equal(result.error.message, `${limit} queries wait for ${server.text} over tcp already`);
   });
 
-  it("fails what waits when it is closed, and everything after", async () => {
+  it("fails pending queries when it is closed, and all later ones", async () => {
     const server = await serve(SILENT);
     const bench = new Bench({ remote: server.address });
     const waiting = bench.send();

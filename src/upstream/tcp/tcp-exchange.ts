@@ -1,7 +1,7 @@
 /**
- * Asking an upstream over TCP, or TLS over TCP: connections stay open and carry several queries at a time (RFC 7766 sections
- * 6.2.1 and 7). A connection that breaks under a query because its peer had enough of it is no failure of the upstream. One
- * that says nothing is: each query on it waits for its own time-out, and goes to the next upstream then.
+ * Queries to an upstream over TCP, or TLS over TCP. Connections stay open and carry several queries at a time (RFC 7766 sections
+ * 6.2.1 and 7). A connection that the peer closes under a query is not a failure of the upstream. A silent one is: each query on it
+ * waits for its own timeout, and then goes to the next upstream.
  */
 import { readU16 } from "../../dns/octets.ts";
 import { Backlog } from "../../lib/collections/backlog.ts";
@@ -24,31 +24,34 @@ import { IdTable } from "../exchange/id-table.ts";
 import { type ConnectionOwner, PLAIN_TCP, type StreamDialler, TcpConnection } from "./tcp-connection.ts";
 
 export interface TcpExchangeOptions extends ExchangeOptions {
-  /** Connections kept while nothing is asked over them; 0 for no limit. */
+  /** Idle connections kept; 0 for no limit. */
   readonly maxIdle: number;
-  /** Plain TCP unless given. */
+  /** Default: plain TCP. */
   readonly dialler?: StreamDialler;
-  /** For connections that cost more than their packets. */
+  /** For connections with expensive handshakes. */
   readonly backOff?: ConnectBackOff;
 }
 
-/** Connections that are opened before queries share one. */
+/** Connections to open before queries share one. */
 export const SHARED_CONNECTIONS = 8;
-/** All connections: those to a peer that takes one query at a time, and those that only wait for their last answer. */
+/** All connections, including those to a peer that takes one query at a time, and those that only wait for their last answer. */
 export const MAX_CONNECTIONS = 64;
 /** Queries in flight on one connection. */
 export const PIPELINE_DEPTH = 256;
-/** One connection may end at a bad moment by chance; more than one hardly do. */
+/** A single connection may end at a bad moment by chance; several in a row are a pattern. */
 const LEFT_EARLY_LIMIT = 2;
 const MAX_PENDING = SHARED_CONNECTIONS * PIPELINE_DEPTH;
-/** How often a query is sent anew because its connection broke without fault of the upstream. */
+/** Resends of a query whose connections broke without fault of the upstream. */
 export const MAX_RETRIES = 8;
 const SWEEP_INTERVAL = 1_000;
 const INBOX_OCTETS = 64 * 1024;
-/** Milliseconds of a turn of the event loop in which answers are passed on, and failures are told: there may be hundreds at a time. */
+/** Milliseconds of an event-loop turn for passing on answers and reporting failures: there may be hundreds at a time. */
 const TOLD_IN_TURN = 0.5;
 
-/** A query whose connection is gone. It may be given up, and its object used for another one, before it is told: so it is known by its id. */
+/**
+ * A query whose connection is gone. It may be abandoned, and its object reused, before the failure is reported, so it is identified
+ * by its id.
+ */
 interface Orphan {
   readonly id: number;
   readonly connection: TcpConnection;
@@ -68,7 +71,7 @@ export class TcpExchange implements Exchange {
   readonly #owner: ConnectionOwner;
   readonly #orphans: Backlog<Orphan>;
   #pipelineDepth = PIPELINE_DEPTH;
-  /** Connections in a row that the peer closed behind its first answer, with queries of ours on the way. */
+  /** Connections in a row that the peer closed after its first answer, with further queries in flight. */
   #leftEarly = 0;
   #sweep: Timer | undefined;
   #closed = false;
@@ -101,7 +104,7 @@ export class TcpExchange implements Exchange {
     return this.#pending.size;
   }
 
-  /** Connections open or about to be. */
+  /** Connections that are open or being opened. */
   get openConnections(): number {
     return this.#connections.length;
   }
@@ -122,7 +125,7 @@ export class TcpExchange implements Exchange {
     const requests = this.#pending.select(() => true);
     for (const request of requests) this.#release(request);
     for (const request of requests)
-      request.failed(this.#error("closed", `${this.#options.remote.text} is not used any more`));
+      request.failed(this.#error("closed", `${this.#options.remote.text} is no longer in use`));
   }
 
   #dispatch(request: UpstreamRequest): void {
@@ -141,12 +144,12 @@ export class TcpExchange implements Exchange {
     if (request.retries === 0) request.deadline = now + patience;
     this.#options.wheel.scheduleItself(Math.max(request.deadline - now, 0), request);
     connection.inFlight++;
-    // The rest of a transfer comes under the same id, which must not be another query's by then.
+    // The rest of a transfer has the same id, which must not be reused on this connection.
     if (isTransfer(request)) connection.retired = true;
     connection.write(request.bytes, request.length, request.questionEnd, id);
   }
 
-  /** The oldest idle connection, else a new one while there are few, else the one with the least to do. */
+  /** The oldest idle connection, else a new one while there are few, else the one with the fewest queries. */
   #choose(preferNew: boolean, isProbe: boolean): TcpConnection | undefined {
     const now = this.#options.clock.now();
     let least: TcpConnection | undefined;
@@ -219,7 +222,7 @@ export class TcpExchange implements Exchange {
     }
     const request = this.#pending.get(readU16(message, 0));
     if (request === undefined || request.carrier !== connection) {
-      // Too late: where an upstream is slow, most come so.
+      // Too late, as most answers of a slow upstream are.
       lent?.takeBack();
       this.#options.metrics.unknownId.increment();
       return;
@@ -239,7 +242,7 @@ export class TcpExchange implements Exchange {
       ? `dial tcp ${this.#options.remote.text}: i/o timeout`
       : `read ${this.#way(connection)}: i/o timeout`;
     const silent = connection.answers === request.answersBefore;
-    // Nothing came since the query went: the connection is as good as dead. What else waits on it may be answered yet.
+    // Silent since the query was sent: the connection is probably dead. Other queries on it may still be answered.
     if (silent && connection.state === "open") this.#distrust(connection, request);
     this.#letGo(connection, request);
     request.failed(this.#error(dialling ? "connect" : "timeout", message));
@@ -250,7 +253,7 @@ export class TcpExchange implements Exchange {
     if (--connection.inFlight === 0 && connection.state === "open") this.#becomeIdle(connection);
   }
 
-  /** No further query goes over a silent connection, nor over those that were last heard of before it fell silent. */
+  /** Sends no further query over a silent connection, nor over those whose last message is older than its silence. */
   #distrust(silent: TcpConnection, request: UpstreamRequest): void {
     silent.retired = true;
     const sentAt = request.deadline - request.readTimeout;
@@ -269,7 +272,7 @@ export class TcpExchange implements Exchange {
     const { text } = this.#options.remote;
     const dialling = connection.state === "connecting";
     if (dialling) this.#endDial(connection);
-    // Answers one query and leaves, time after time: such a peer is asked one at a time until it answers two.
+    // The peer answers one query and closes, repeatedly: it gets one query at a time until it answers two on a connection.
     const leftEarly = connection.answers === 1 && connection.inFlight > 0 && cause === undefined;
     if (leftEarly && ++this.#leftEarly >= LEFT_EARLY_LIMIT) this.#pipelineDepth = 1;
     if (connection.answers > 0) {
@@ -286,7 +289,7 @@ export class TcpExchange implements Exchange {
     this.#fail(connection, dialling ? "connect" : "broken", message, cause);
   }
 
-  /** Closes a connection; what waited on it failed. */
+  /** Closes a connection and fails the queries on it. */
   #fail(connection: TcpConnection, fault: ExchangeFault, message: string, cause?: Error): void {
     this.#drop(connection);
     if (fault === "connect") this.#options.backOff?.failed(this.#options.clock.now(), message);
@@ -294,7 +297,7 @@ export class TcpExchange implements Exchange {
     this.#orphan(connection, (request) => request.failed(error));
   }
 
-  /** Closes a connection; what waited on it is sent over another one. */
+  /** Closes a connection and resends the queries on it over another one. */
   #abandon(connection: TcpConnection): void {
     this.#drop(connection);
     this.#orphan(connection, (request) => {
@@ -365,7 +368,7 @@ export class TcpExchange implements Exchange {
     const { text } = this.#options.remote;
     const refusal = this.#options.backOff?.refusal(this.#options.clock.now());
     const error = this.#closed
-      ? this.#error("closed", `${text} is not used any more`)
+      ? this.#error("closed", `${text} is no longer in use`)
       : refusal !== undefined && !this.#pending.isFull
         ? this.#error("connect", refusal)
         : this.#error("busy", `${this.#pending.size} queries wait for ${text} over tcp already`);

@@ -8,16 +8,16 @@ import { linuxSockets } from "../../runtime/linux/linux-sockets.ts";
 import { addressOf } from "../fixtures/udp-bench.ts";
 import { batchedDatagramPorts } from "./batched-datagram-port.ts";
 
-const skip = (await linuxSockets()) instanceof NoForeignFunctions ? "koffi is not to be had here" : false;
+const skip = (await linuxSockets()) instanceof NoForeignFunctions ? "koffi is not available here" : false;
 
-test("replies that take long end a turn of the event loop within a batch, and reach whoever asked", {
+test("slow replies end a turn of the event loop within a batch, and still reach their requests", {
   skip,
 }, async () => {
   const own = await ownLoop();
   const open = batchedDatagramPorts(own, () => own.clock.now);
   const total = 500;
   const turns = [0];
-  // The two share the memory for what they receive.
+  // The two share the receive buffer.
   const peers = await Promise.all(
     [1, 2].map(async (tag) => {
       const server = createSocket("udp4");

@@ -1,6 +1,6 @@
 /**
- * UDP sockets to upstreams on Linux, by the batch: queries of one turn of the event loop leave together, replies are taken
- * together. The sockets are ours alone; the event loop tells when something has arrived.
+ * Batched UDP sockets to upstreams on Linux: queries of one event-loop turn are sent together, and replies are received together.
+ * The sockets are made by our own system calls; the event loop reports arrivals.
  */
 import { release } from "node:os";
 import { getSystemErrorName } from "node:util";
@@ -31,17 +31,17 @@ import {
   openDgramPort,
 } from "./datagram-port.ts";
 
-/** Replies that are longer are cut, and asked for again over TCP. */
+/** Longer replies are truncated, and queried again over TCP. */
 const RECEIVE_SLOT = 4096;
-/** Full batches of one socket taken in a turn of the event loop, where that is not over before. */
+/** Full batches of one socket that are received in a turn of the event loop, unless it is over before. */
 const BATCHES_A_TURN = 4;
 const RECEIVE_BUFFER = 1 << 20;
-/** Memory for queries that leave together, kept for the next ones: each takes 40 KB. */
+/** Send batches kept for reuse. */
 const MOST_SPARE = 4;
-/** Replies passed on between two looks at the clock, at most. The first look is behind the first one, as each may take a millisecond while code is not compiled yet. */
+/** Replies between two looks at the clock, at most. The first look follows the first reply, because uncompiled code is slow. */
 const REPLIES_A_LOOK = 8;
 
-/** The quickest ports that this system has; `PORTOLAN_UDP=dgram` asks for the plain ones. */
+/** The fastest ports of this system; `PORTOLAN_UDP=dgram` selects the plain ones. */
 export async function fastestDatagramPorts(
   environment: Readonly<Record<string, string | undefined>>,
 ): Promise<OpenDatagramPort> {
@@ -58,11 +58,11 @@ export function batchedDatagramPorts(sockets: LinuxSockets, now: () => number): 
   return (options, listener) => new BatchedPort(shared, options, listener);
 }
 
-/** One memory for what is received, as it is used up before anything else happens; and the ports that have something to send. */
+/** One receive buffer for all ports, since replies are processed at once; and the ports that have queries to send. */
 class SharedBatches {
   readonly sockets: LinuxSockets;
   readonly received: ReceiveBatch;
-  /** Whose replies are in {@link received} still, as there was no time for them in the last turn. */
+  /** The port with unprocessed replies in {@link received}, left by the last turn. */
   waiting: BatchedPort | undefined;
   readonly #now: () => number;
   readonly #trials = new WeakMap<UpstreamAddress, SegmentTrial>();
@@ -76,7 +76,7 @@ class SharedBatches {
     this.received = new ReceiveBatch(sockets.libc, { slotOctets: RECEIVE_SLOT, named: false });
   }
 
-  /** The one of all ports to an upstream. */
+  /** The segmentation trial shared by all ports to an upstream. */
   trialOf(remote: UpstreamAddress): SegmentTrial {
     const known = this.#trials.get(remote);
     if (known !== undefined) return known;
@@ -85,7 +85,7 @@ class SharedBatches {
     return trial;
   }
 
-  /** For the queries of one port in one turn of the event loop: mostly there is but one with any. */
+  /** For the queries of one port in one turn of the event loop: usually only one port has any. */
   takeBatch(): SegmentedBatch {
     return this.#spare.pop() ?? new SegmentedBatch(this.sockets.libc);
   }
@@ -94,7 +94,7 @@ class SharedBatches {
     if (this.#spare.length < MOST_SPARE) this.#spare.push(batch);
   }
 
-  /** The port's queries leave at the end of this turn of the event loop. */
+  /** The port sends its queries at the end of this turn of the event loop. */
   flushLater(port: BatchedPort): void {
     if (this.#unsent.push(port) === 1) this.sockets.loop.atTurnEnd(this.#flush);
   }
@@ -113,11 +113,11 @@ class BatchedPort implements DatagramPort, Reader {
   readonly #shared: SharedBatches;
   readonly #listener: DatagramListener;
   readonly #fd: number;
-  /** Present while queries wait for the end of the turn. */
+  /** Set while queries wait for the end of the turn. */
   #sending: SegmentedBatch | undefined;
   readonly #trial: SegmentTrial | undefined;
   #closed = false;
-  /** Replies of the batch received last, and the first of them that was not passed on. */
+  /** Replies of the last batch, and the first one not yet passed on. */
   #received = 0;
   #next = 0;
 
@@ -190,13 +190,13 @@ class BatchedPort implements DatagramPort, Reader {
 
   readable(): boolean {
     const { received, sockets, waiting } = this.#shared;
-    // Told of again as soon as the others are passed on.
+    // Reported again as soon as the others are passed on.
     if (waiting !== undefined) return false;
     for (let batch = 0; batch < BATCHES_A_TURN && !this.#closed; batch++) {
       if (batch > 0 && sockets.loop.isTurnOver) break;
       const count = received.receive(this.#fd);
       if (count < 0) {
-        // What ICMP had to say about an earlier query stands in front of the replies behind it.
+        // An ICMP error about an earlier query precedes the replies behind it.
         if (count !== -Linux.EAGAIN && count !== -Linux.EINTR) this.#failed(-count, "receive", true);
         if (count === -Linux.EAGAIN) break;
         continue;
@@ -214,7 +214,7 @@ class BatchedPort implements DatagramPort, Reader {
     return true;
   }
 
-  /** @returns whether all has been passed on that was received: the rest is for the next turn */
+  /** @returns whether all received replies were passed on: the rest is for the next turn */
   #passOn(): boolean {
     const { received, sockets } = this.#shared;
     let toLook = 1;
@@ -247,12 +247,12 @@ class BatchedPort implements DatagramPort, Reader {
   }
 
   readonly #failures: SendFailures = {
-    // Lost like any datagram that meets a full queue: the time-out tells.
+    // Lost like any datagram that meets a full queue: the timeout handles it.
     full: () => undefined,
     refused: (errno) => this.#failed(errno, "send", true),
   };
 
-  /** The listener hears of it later than the call that caused it. */
+  /** Reported to the listener after the call that caused it. */
   #failed(errno: number, action: string, usable: boolean): void {
     const code = getSystemErrorName(-errno);
     const error = Object.assign(new Error(`${action} ${code}`), { code, syscall: action });
@@ -262,7 +262,7 @@ class BatchedPort implements DatagramPort, Reader {
   }
 }
 
-/** A socket on a random ephemeral port, connected so that the kernel drops what others send. */
+/** A socket on a random ephemeral port, connected so that the kernel drops datagrams from other addresses. */
 function openConnected(
   libc: Libc,
   { remote, sourceAddress }: DatagramPortOptions,

@@ -1,18 +1,17 @@
 /**
- * A UDP socket as the exchange sees it. `node:dgram` serves everywhere; an implementation that reads and writes in
- * batches needs no more than these two interfaces.
+ * A UDP socket as the exchange sees it. `node:dgram` works everywhere; a batching implementation only needs these two interfaces.
  */
 import { createSocket, type Socket } from "node:dgram";
 import { writeU16 } from "../../dns/octets.ts";
 import type { UpstreamAddress } from "../config/address.ts";
 
-/** A socket connected to one upstream: the kernel drops what others send to it. */
+/** A socket connected to one upstream: the kernel drops datagrams from other addresses. */
 export interface DatagramPort {
-  /** Queries wait here until they leave together: one more costs little. */
+  /** Whether queries are gathered and sent together, so that an additional one is cheap. */
   readonly gathers?: boolean;
-  /** Sends the first `length` octets, `id` in place of the first two. The octets may be reused at once. */
+  /** Sends the first `length` octets, with `id` in place of the first two. The octets may be reused at once. */
   send(bytes: Uint8Array, length: number, id: number): void;
-  /** Address and port on this side, for messages; empty while there is none. */
+  /** Local address and port, for messages; empty while it has no address. */
   localText(): string;
   close(): void;
 }
@@ -21,22 +20,22 @@ export interface DatagramListener {
   /** One datagram; the octets may be reused after the call. */
   received(bytes: Uint8Array, length: number): void;
   /**
-   * Something sent on this port did not arrive, or nothing can be sent at all. Called later than the call that caused it.
+   * A datagram of this port was not delivered, or nothing can be sent at all. Called after the call that caused it.
    *
-   * @param usable whether the port may be used on
+   * @param usable whether the port may still be used
    */
   failed(error: Error, usable: boolean): void;
 }
 
 export interface DatagramPortOptions {
   readonly remote: UpstreamAddress;
-  /** Local address; chosen by the system when absent. */
+  /** Local address; chosen by the system if absent. */
   readonly sourceAddress: string | undefined;
 }
 
 /**
- * Opens a port on a random ephemeral source port of the system's choice, ready to send when the call returns. What is
- * wrong with it comes to the listener.
+ * Opens a port on a random ephemeral source port of the system's choice, ready to send when the call returns. Errors are reported
+ * to the listener.
  */
 export type OpenDatagramPort = (options: DatagramPortOptions, listener: DatagramListener) => DatagramPort;
 
@@ -55,11 +54,11 @@ class DgramPort implements DatagramPort {
     this.#socket = createSocket({
       type: family === 4 ? "udp4" : "udp6",
       recvBufferSize: RECEIVE_BUFFER,
-      // Addresses are literal: answering here at once makes bind and connect done when they return.
+      // Addresses are literal. Answering synchronously completes bind and connect before they return.
       lookup: (host, _options, callback) => callback(null, host, family),
     });
     this.#socket.on("error", (error) => this.#failed(error));
-    // After a bind that failed, connect would bind once more, to the wrong address.
+    // After a failed bind, connect would bind again, to the wrong address.
     if (sourceAddress === undefined || this.#bind(sourceAddress)) this.#connect(remote);
     this.#opening = false;
   }
@@ -86,7 +85,7 @@ class DgramPort implements DatagramPort {
   }
 
   readonly #sent = (error: Error | null): void => {
-    // A datagram that is too long, or met a full queue, says nothing about the others.
+    // An error for one datagram, too long or refused by a full queue, does not concern the others.
     if (error !== null && isNetworkError(error)) this.#failed(error);
   };
 
@@ -106,12 +105,12 @@ class DgramPort implements DatagramPort {
     try {
       peer = this.#socket.remoteAddress();
     } catch {
-      // The reason comes as an event.
+      // An event reports the reason.
       return;
     }
     this.#connected = true;
     this.#socket.on("message", (message, from) => {
-      // Between its binding and its connecting the socket was open to everybody.
+      // Between bind and connect, the socket accepted datagrams from any address.
       if (from.port === peer.port && from.address === peer.address)
         this.#listener.received(message, message.length);
     });
@@ -129,14 +128,14 @@ class DgramPort implements DatagramPort {
   }
 }
 
-/** Octets; the kernel gives what it may. Room for the answers that come while the event loop is busy. */
+/** In bytes, up to the kernel's limit. Holds the answers that arrive while the event loop is busy. */
 const RECEIVE_BUFFER = 1 << 20;
 
 export function isNetworkError(error: Error): boolean {
   return "code" in error && typeof error.code === "string" && NETWORK_ERRORS.has(error.code);
 }
 
-/** Told by ICMP or a packet filter: they are about the way to the upstream, not about the socket. */
+/** Reported by ICMP or a packet filter: they concern the path to the upstream, not the socket. */
 export const NETWORK_ERRORS: ReadonlySet<string> = new Set([
   "EACCES",
   "ECONNREFUSED",

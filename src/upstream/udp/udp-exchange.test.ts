@@ -24,7 +24,7 @@ const ways = [
 
 for (const [way, openPort] of ways) {
   describe(`UDP exchange by ${way}`, {
-    skip: openPort === undefined && "koffi is not to be had here",
+    skip: openPort === undefined && "koffi is not available here",
   }, () => {
     behaves(new Cleanup(openPort));
   });
@@ -33,7 +33,7 @@ for (const [way, openPort] of ways) {
 function behaves(cleanup: Cleanup): void {
   afterEach(() => cleanup.run());
 
-  it("brings the answer with an id of its own", async () => {
+  it("returns the answer to a query with an id of its own", async () => {
     const server = await cleanup.serve(HONEST);
     const { exchange } = cleanup.bench({ remote: server.address });
     const request = new TestRequest("Example.ORG.");
@@ -58,7 +58,7 @@ function behaves(cleanup: Cleanup): void {
     assert.equal(server.asked[0]?.sourceAddress, "::1");
   });
 
-  it("sends from the address it is told", async () => {
+  it("sends from the given address", async () => {
     const server = await cleanup.serve(HONEST);
     const { exchange } = cleanup.bench({ remote: server.address, sourceAddress: "127.0.0.3" });
     const request = new TestRequest();
@@ -67,7 +67,7 @@ function behaves(cleanup: Cleanup): void {
     assert.equal(server.asked[0]?.sourceAddress, "127.0.0.3");
   });
 
-  it("fails when the source address is not of this machine, and never uses another one", async () => {
+  it("fails if the source address does not belong to this machine, and never uses another one", async () => {
     const server = await cleanup.serve(HONEST);
     const { exchange } = cleanup.bench({ remote: server.address, sourceAddress: "192.0.2.77" });
     const request = new TestRequest();
@@ -96,7 +96,7 @@ function behaves(cleanup: Cleanup): void {
     assert.equal(metrics.otherCase.value, 1);
   });
 
-  it("takes an error without a question from a server that could not read it", async () => {
+  it("accepts an error without a question from a server that could not parse the query", async () => {
     const server = await cleanup.serve((asked) =>
       asked.send(changed(changed(asked.encode(), 5, 0), 3, 0x81).slice(0, 12)),
     );
@@ -106,7 +106,7 @@ function behaves(cleanup: Cleanup): void {
     assert.equal((await request.result()).kind, "answered");
   });
 
-  it("gives no id again before a late answer to its last query could have come", async () => {
+  it("reuses no id before a late answer to its last query could have come", async () => {
     const server = await cleanup.serve(HONEST);
     const { exchange, clock } = cleanup.bench({
       remote: server.address,
@@ -126,7 +126,7 @@ function behaves(cleanup: Cleanup): void {
     assert.equal(await ask(), 5);
   });
 
-  describe("does not believe", () => {
+  describe("refuses", () => {
     const lies: Readonly<Record<string, Script>> = {
       "another name": (asked) => asked.send(changed(asked.encode(), 13, 0x7a)),
       "another type": (asked) => asked.send(changed(asked.encode(), 12 + 13 + 1, 28)),
@@ -156,7 +156,7 @@ function behaves(cleanup: Cleanup): void {
     }
 
     it("a type that differs from the right one as a capital differs from its letter", async () => {
-      // HTTPS is 65 and MINFO... 97 is 65 with the bit that ASCII case changes.
+      // HTTPS is 65, and 97 is 65 with the bit that ASCII case changes.
       const server = await cleanup.serve((asked) => {
         asked.send(changed(asked.encode(), 12 + 13 + 1, 97));
         asked.answer();
@@ -168,7 +168,7 @@ function behaves(cleanup: Cleanup): void {
       assert.equal(request.mismatches.length, 1);
     });
 
-    it("another spelling where the query chose it at random", async () => {
+    it("another spelling if the case was randomized", async () => {
       const server = await cleanup.serve((asked) => {
         asked.send(changed(asked.encode(), 13, 0x45));
         HONEST(asked);
@@ -182,7 +182,7 @@ function behaves(cleanup: Cleanup): void {
       assert.equal(metrics.otherCase.value, 1);
     });
 
-    it("a wrong id, and takes the right answer after it", async () => {
+    it("a wrong id, and accepts the right answer after it", async () => {
       const server = await cleanup.serve((asked) => {
         for (let wrong = 1; wrong <= 20; wrong++)
           asked.answer({
@@ -257,7 +257,7 @@ function behaves(cleanup: Cleanup): void {
     });
   });
 
-  it("gives up after the read time-out, and counts an answer that comes too late", async () => {
+  it("times out, and counts an answer that comes too late", async () => {
     const server = await cleanup.serve(SILENT);
     const { exchange, clock, metrics } = cleanup.bench({ remote: server.address });
     const request = new TestRequest();
@@ -279,7 +279,7 @@ function behaves(cleanup: Cleanup): void {
     assert.equal(exchange.pending, 0);
   });
 
-  it("fails at once when nobody listens at the port", async () => {
+  it("fails at once if nothing listens at the port", async () => {
     const server = await ScriptedServer.start(SILENT);
     const { address } = server;
     await server.stop();
@@ -308,9 +308,9 @@ function behaves(cleanup: Cleanup): void {
     for (const [index, request] of requests.entries()) {
       exchange.send(request, 2_000);
       ids.add(request.id);
-      // Queries of one moment share a socket, and those that leave together.
+      // Queries at the same time, or of one turn, share a socket.
       if (index % 10 === 9) clock.advance(1);
-      // More at once than the server's socket holds would be lost before it is read.
+      // More at once than the server's socket holds would be lost.
       if (index % 100 === 99) await server.receives(index + 1);
     }
     assert.equal(ids.size, 1_000);
@@ -327,12 +327,12 @@ function behaves(cleanup: Cleanup): void {
       assert.deepEqual(record?.data, { address: `10.0.${index >> 8}.${index & 255}` });
     }
     assert.equal(exchange.pending, 0);
-    // Drawn by lot ten times at the least.
+    // Drawn at random at least ten times.
     const ports = new Set(asked.map(({ sourcePort }) => sourcePort)).size;
     assert.ok(ports > 1 && ports <= SOCKET_COUNT, `${ports} sockets`);
   });
 
-  it("refuses a query that no datagram can carry", async () => {
+  it("refuses a query that is too long for a datagram", async () => {
     const { exchange } = cleanup.bench({ remote: addressOf("127.0.0.1", 53) });
     const request = new TestRequest();
     Object.defineProperty(request, "length", { value: 65_508 });
@@ -342,7 +342,7 @@ function behaves(cleanup: Cleanup): void {
     assert.equal(result.error.message, "write udp 127.0.0.1:53: message too long");
   });
 
-  it("fails what waits when it is closed, and everything after", async () => {
+  it("fails pending queries when it is closed, and all later ones", async () => {
     const server = await cleanup.serve(SILENT);
     const { exchange, clock } = cleanup.bench({ remote: server.address });
     const waiting = new TestRequest();

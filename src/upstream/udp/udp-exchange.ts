@@ -1,6 +1,6 @@
 /**
- * Asking an upstream over UDP. Few sockets carry many queries each, which costs a fraction of a socket for each query;
- * unpredictable ids and ports that change keep answers hard to forge (RFC 5452). The README of `forward` has the numbers.
+ * Queries to an upstream over UDP. A few sockets carry many queries each, which is far cheaper than a socket per query.
+ * Unpredictable ids and changing ports make answers hard to forge (RFC 5452). The README of `forward` has the numbers.
  */
 import { readU16 } from "../../dns/octets.ts";
 import type { Timer } from "../../lib/time/clock.ts";
@@ -23,20 +23,20 @@ export interface UdpExchangeOptions extends ExchangeOptions {
 
 /** Sockets in use at a time; a power of two. */
 export const SOCKET_COUNT = 4;
-/** A socket is replaced after between one and two times as many queries. */
+/** A socket is replaced after this many to twice this many queries. */
 export const QUERIES_PER_SOCKET = 1_024;
-/** A socket is replaced after so many milliseconds, give or take the second between two looks at it. */
+/** Milliseconds after which a socket is replaced, give or take the interval of the check. */
 export const SOCKET_LIFETIME = 5_000;
-/** Sockets open at a time, those included that only wait for their last answers. */
+/** Open sockets, including those that only wait for their last answers. */
 export const MAX_OPEN_SOCKETS = 128;
 /** Queries in flight. */
 export const MAX_PENDING_DATAGRAMS = 16_384;
-/** What an IPv4 datagram can carry. */
+/** The maximum of an IPv4 datagram. */
 const LONGEST_DATAGRAM = 65_507;
 const SWEEP_INTERVAL = 1_000;
-/** Milliseconds of a turn of the event loop in which queries are told that their socket has failed. */
+/** Milliseconds of an event-loop turn in which a socket's failure is reported to its queries. */
 const FAILING_SHARE = 0.5;
-/** How many are told between two looks at the clock: each may ask elsewhere, or answer its client and be logged. */
+/** Failures reported between two looks at the clock: each query may go to the next upstream, or answer its client and be logged. */
 const FAILURES_A_LOOK = 4;
 
 export class UdpExchange implements Exchange {
@@ -45,11 +45,11 @@ export class UdpExchange implements Exchange {
   readonly #openPort: OpenDatagramPort;
   readonly #lifetime: number;
   readonly #pending = new IdTable<UpstreamRequest>(MAX_PENDING_DATAGRAMS);
-  /** The sockets that new queries go to; the place is drawn by lot. */
+  /** The sockets for new queries; the place is drawn at random. */
   readonly #current: (UdpChannel | undefined)[] = Array.from({ length: SOCKET_COUNT });
   /**
-   * Where the queries of one moment go: together, since a batch costs little more than one query. That a forger would have to hit one
-   * of the sockets is the same either way; what spreads over them is the load of upstreams that take queries by port.
+   * All queries at one time use one socket, because a batch costs hardly more than a single query. This does not help a spoofer,
+   * who has to hit one of the sockets either way. Rotating through the sockets spreads load on upstreams that hash by source port.
    */
   #place = 0;
   #turn = Number.NaN;
@@ -63,7 +63,7 @@ export class UdpExchange implements Exchange {
     letGo: (channel, request) => this.#release(request, channel),
   };
   #sweep: Timer | undefined;
-  /** Sockets with queries that are still to be told that it has failed. */
+  /** Failed sockets with queries that are still to be notified. */
   #failing: UdpChannel[] = [];
   /** Runs while they wait for a later turn. */
   #failLater: Timer | undefined;
@@ -81,7 +81,7 @@ export class UdpExchange implements Exchange {
     return this.#pending.size;
   }
 
-  /** Sockets that are open. */
+  /** Open sockets. */
   get openSockets(): number {
     return this.#channels.size;
   }
@@ -95,7 +95,7 @@ export class UdpExchange implements Exchange {
     const turn = this.#options.clock.turnTime();
     if (turn !== this.#turn) {
       this.#turn = turn;
-      // Time goes on within a turn of the event loop: with each batch that was received.
+      // The clock advances within a turn of the event loop: with each received batch.
       if (this.#current[this.#place]?.port.gathers !== true) this.#place = (lot >>> 16) & (SOCKET_COUNT - 1);
     }
     const channel = this.#channelFor(this.#place, request.isProbe);
@@ -120,8 +120,7 @@ export class UdpExchange implements Exchange {
     for (const channel of [...this.#channels]) this.#drop(channel);
     const requests = this.#pending.select(() => true);
     for (const request of requests) this.#release(request, request.carrier);
-    for (const request of requests)
-      request.failed(this.#error("closed", "the upstream is not used any more"));
+    for (const request of requests) request.failed(this.#error("closed", "the upstream is no longer in use"));
   }
 
   #received(channel: UdpChannel, bytes: Uint8Array, length: number): void {
@@ -140,14 +139,14 @@ export class UdpExchange implements Exchange {
   }
 
   #timedOut(channel: UdpChannel, request: UpstreamRequest): void {
-    // One for all queries of the socket: those that ask elsewhere then keep it while they wait.
+    // Shared by all queries of the socket, since queries that go to another upstream keep it while they wait.
     channel.timeout ??= this.#error("timeout", `read ${this.#way(channel)}: i/o timeout`);
     this.#release(request, channel);
     request.failed(channel.timeout);
   }
 
   #failed(channel: UdpChannel, cause: Error, usable: boolean): void {
-    // One for all queries of the socket, as for those that time out.
+    // Shared by all queries of the socket, like the timeout error.
     const error = this.#error("broken", this.#describe(channel, cause), cause);
     if (!usable) this.#drop(channel);
     if (channel.failure !== undefined) {
@@ -159,13 +158,13 @@ export class UdpExchange implements Exchange {
     if (this.#failLater === undefined) this.#failSome();
   }
 
-  /** A query may be answered, or given up and its object used for another one, before it is told: so it is known by its id. */
+  /** A query may be answered or abandoned, and its object reused, before the failure is reported, so it is identified by its id. */
   #failureOf(channel: UdpChannel, error: ExchangeError): ChannelFailure {
     const ids = this.#pending.select((request) => request.carrier === channel).map(({ id }) => id);
     return { error, ids, told: 0 };
   }
 
-  /** Thousands may wait for an upstream that has died: others have their turn in between. */
+  /** Thousands of queries may wait for a dead upstream: other work gets its turn in between. */
   readonly #failSome = (): void => {
     this.#failLater = undefined;
     try {
@@ -219,7 +218,7 @@ export class UdpExchange implements Exchange {
     return opened;
   }
 
-  /** Takes a socket out of use; it stays open for the answers on their way. */
+  /** Takes a socket out of use; it stays open for the answers in flight. */
   #retire(channel: UdpChannel): void {
     if (this.#current[channel.place] === channel) this.#current[channel.place] = undefined;
     channel.retired = true;
@@ -259,14 +258,14 @@ export class UdpExchange implements Exchange {
   #refuse(request: UpstreamRequest): void {
     const { text } = this.#options.remote;
     const error = this.#closed
-      ? this.#error("closed", `${text} is not used any more`)
+      ? this.#error("closed", `${text} is no longer in use`)
       : this.#pending.isFull
         ? this.#error("busy", `${this.#pending.size} queries wait for ${text} over udp already`)
         : this.#error("broken", `write udp ${text}: message too long`);
     queueMicrotask(() => request.failed(error));
   }
 
-  /** In the words of Go, which name the system call twice. */
+  /** In Go's words, which name the system call twice. */
   #describe(channel: UdpChannel, cause: Error): string {
     const reason = describeSystemError(cause);
     const call = "syscall" in cause ? cause.syscall : undefined;
@@ -284,12 +283,12 @@ export class UdpExchange implements Exchange {
   }
 }
 
-/** Of the queries of a socket. */
+/** The failure of a socket, for its queries. */
 interface ChannelFailure {
   readonly error: ExchangeError;
-  /** Of those that waited when it failed. */
+  /** The queries that were in flight at the failure. */
   readonly ids: readonly number[];
-  /** How many of them have been looked at. */
+  /** The number of them that have been handled. */
   told: number;
 }
 
@@ -300,16 +299,16 @@ interface ChannelOwner {
   letGo(channel: UdpChannel, request: UpstreamRequest): void;
 }
 
-/** A socket with what the exchange knows of it. */
+/** A socket with the exchange's state about it. */
 class UdpChannel implements DatagramListener, RequestCarrier {
   readonly #owner: ChannelOwner;
   readonly place: number;
   readonly openedAt: number;
   port: DatagramPort = NO_PORT;
-  /** That a query had no answer in time, once one has had none. */
+  /** The timeout error of this socket, made at the first timeout and shared by later ones. */
   timeout: ExchangeError | undefined;
   failure: ChannelFailure | undefined;
-  /** It has failed again while not all knew of the first time. */
+  /** A second failure that arrived before every query was notified of the first. */
   nextError: ExchangeError | undefined;
   inFlight = 0;
   /** Queries that may still be sent from this socket. */

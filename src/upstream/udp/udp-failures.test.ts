@@ -12,7 +12,7 @@ afterEach(() => cleanup.run());
 /** Milliseconds of work for each query that fails. */
 const COST = 0.1;
 
-/** Time goes on as queries are told; what is put off waits for {@link turn}. */
+/** Advances with each notified query; postponed work waits for {@link turn}. */
 class TurnClock extends FakeClock {
   spent = 0;
   #later: (() => void)[] = [];
@@ -53,7 +53,7 @@ class CostlyRequest extends TestRequest {
   }
 }
 
-/** So many queries in one socket. */
+/** This many queries in one socket. */
 function waiting(count: number) {
   const clock = new TurnClock();
   const listeners: DatagramListener[] = [];
@@ -78,7 +78,7 @@ function waiting(count: number) {
 }
 
 for (const usable of [true, false])
-  test(`of a thousand queries of a socket that fails, few are told in one turn of the event loop (${usable})`, () => {
+  test(`of a thousand queries of a failed socket, few are notified in one turn of the event loop (${usable})`, () => {
     const { clock, exchange, requests, failed, fail } = waiting(1_000);
     fail(usable);
     let before = 0;
@@ -95,14 +95,14 @@ for (const usable of [true, false])
     assert.equal(exchange.openSockets, usable ? 1 : 0);
   });
 
-test("what is answered, given up or sent meanwhile is not told of the failure before it", () => {
+test("a query that is answered, abandoned or sent after a failure is not notified of it", () => {
   const { clock, exchange, listener, requests, fail } = waiting(20);
   fail(true);
   const [answered, abandoned] = requests.slice(-2);
   assert.ok(answered !== undefined && abandoned !== undefined);
   const reply = replyWith(answered, answered.id);
   listener.received(reply, reply.length);
-  // Its object serves for another query, in the same socket.
+  // Its object is reused for another query, in the same socket.
   abandoned.carrier?.letGo(abandoned);
   exchange.send(abandoned, 2_000);
   while (clock.isBehind) clock.turn();
@@ -113,7 +113,7 @@ test("what is answered, given up or sent meanwhile is not told of the failure be
   assert.equal(exchange.pending, 1);
 });
 
-test("a socket that fails again fails for those as well that were sent meanwhile", () => {
+test("a second failure of a socket also fails the queries sent after the first", () => {
   const { clock, exchange, requests, fail } = waiting(20);
   fail(true);
   const late = new TestRequest();
@@ -125,7 +125,7 @@ test("a socket that fails again fails for those as well that were sent meanwhile
   assert.equal(exchange.pending, 0);
 });
 
-test("an exchange that is closed meanwhile tells the others at once", () => {
+test("closing an exchange notifies the remaining queries at once", () => {
   const { clock, exchange, requests, fail } = waiting(20);
   fail(true);
   exchange.close();

@@ -16,7 +16,7 @@ const cleanup = new Cleanup();
 afterEach(() => cleanup.run());
 
 describe("the sockets of a UDP exchange", () => {
-  it("carry ids that look like chance", () => {
+  it("use ids that look random", () => {
     const ids: number[] = [];
     const { exchange } = cleanup.bench({
       remote: addressOf("192.0.2.1", 53),
@@ -30,7 +30,7 @@ describe("the sockets of a UDP exchange", () => {
     }
   });
 
-  it("are replaced after their share of queries, and close when their last answer has come", () => {
+  it("are replaced after their share of queries, and close after their last answer", () => {
     const opened: { listener: DatagramListener; sent: number; closed: boolean; waiting: TestRequest }[] = [];
     let current = new TestRequest();
     const { exchange } = cleanup.bench({
@@ -57,7 +57,7 @@ describe("the sockets of a UDP exchange", () => {
       current = new TestRequest();
       exchange.send(current, 2_000);
       const port = opened.at(-1);
-      // The first query of each socket waits on, the others are answered.
+      // The first query of each socket stays pending, the others are answered.
       if (port !== undefined && port.sent > 1) answer(port.listener, current);
     }
     assert.ok(opened.length >= 3, `${opened.length} sockets`);
@@ -76,7 +76,7 @@ describe("the sockets of a UDP exchange", () => {
     assert.equal(opened.at(-1)?.closed, true);
   });
 
-  it("are drawn by lot again as time goes on, but not while queries wait to leave together", () => {
+  it("are drawn again as time passes, but not while queries wait to be sent together", () => {
     const sent: number[] = [];
     let gathering = -1;
     const { exchange, clock } = cleanup.bench({
@@ -112,7 +112,7 @@ describe("the sockets of a UDP exchange", () => {
     assert.ok(Math.min(...sent) > 120, `${sent.join(", ")} queries`);
   });
 
-  it("are replaced when they are old, however little they are used", async () => {
+  it("are replaced when they are old, even if little used", async () => {
     const server = await cleanup.serve(HONEST);
     const { exchange, clock } = cleanup.bench({ remote: server.address, random: { unpredictable: () => 7 } });
     const ask = async (): Promise<void> => {
@@ -127,7 +127,7 @@ describe("the sockets of a UDP exchange", () => {
     assert.equal(new Set(server.asked.map(({ sourcePort }) => sourcePort)).size, 2);
   });
 
-  it("close when nobody uses them, and the timer ends with the last one", async () => {
+  it("close when unused, and the timer ends with the last one", async () => {
     const server = await cleanup.serve(HONEST);
     const { exchange, clock } = cleanup.bench({ remote: server.address, expire: 2_000 });
     const request = new TestRequest();
@@ -149,7 +149,7 @@ describe("the sockets of a UDP exchange", () => {
     assert.equal(exchange.openSockets, 0);
   });
 
-  it("are bounded in number, as are the queries in flight", async () => {
+  it("are limited in number, as are the queries in flight", async () => {
     let opened = 0;
     const { exchange } = cleanup.bench({
       remote: addressOf("192.0.2.1", 53),

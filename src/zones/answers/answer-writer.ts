@@ -1,6 +1,6 @@
 /**
- * Writes the records of an answer from a zone's octets into a message, names compressed. One writer serves all queries: a message is made
- * in its buffer, and copied out when it is complete.
+ * Writes the records of an answer from a zone's octets into a message, with name compression. One writer serves all queries: a
+ * message is built in its buffer, and copied when it is complete.
  */
 import { EncodedSections, type LentSections } from "../../dns/encoded-sections.ts";
 import { hashName } from "../../dns/name.ts";
@@ -21,12 +21,12 @@ const MAX_POINTER = 0x3fff;
 const RECORD_ROOM = 255 + 10;
 /** The smallest records, with a pointer as owner, fill a message. */
 const MAX_RECORDS = 6_000;
-/** Places of names in the message, found by hash: a power of two. */
+/** Hash table of names in the message: a power of two. */
 const SLOTS = 512;
 const MAX_KNOWN = 256;
 const SLAB_OCTETS = 64 * 1024;
 
-/** Where the question's name stands. */
+/** Offset of the question's name. */
 export const QUESTION_NAME = HEADER_OCTETS;
 
 export class AnswerWriter {
@@ -51,7 +51,7 @@ export class AnswerWriter {
   #slabUsed = 0;
   readonly #frames = new FramePool();
 
-  /** Begins an answer to the question whose name is `query[12, nameEnd)`. */
+  /** Starts an answer to the question whose name is `query[12, nameEnd)`. */
   begin(query: Uint8Array, nameEnd: number): void {
     const bytes = this.#bytes;
     for (let at = HEADER_OCTETS; at < nameEnd; at++) bytes[at] = octetAt(query, at);
@@ -67,7 +67,7 @@ export class AnswerWriter {
     this.#isQuestionKnown = false;
   }
 
-  /** Records behind the ones before, which this zone has written already. @returns false where they do not fit */
+  /** Appends records that this zone has written before. @returns false if they do not fit */
   tail(section: SectionNumber, tail: AnswerTail, apexLength: number): boolean {
     const begin = this.#offset;
     const { starts, types } = tail;
@@ -85,7 +85,7 @@ export class AnswerWriter {
     return true;
   }
 
-  /** What was written since there were `first` records, for answers to other questions. */
+  /** The records written after the first `first`, for reuse in other answers. */
   tailFrom(first: number, apexLength: number): AnswerTail | undefined {
     if (!this.#complete) return undefined;
     const nameEnd = this.#start - 4;
@@ -103,14 +103,14 @@ export class AnswerWriter {
     return this.#count;
   }
 
-  /** Names of the question are for others to point to: noted when the first of those is written. */
+  /** Adds the question's names as pointer targets, when the first record is written. */
   #knowQuestion(): void {
     this.#isQuestionKnown = true;
     const labels = this.#measure(this.#bytes, HEADER_OCTETS);
     for (let index = 0; index < labels; index++) this.#remember(index, HEADER_OCTETS);
   }
 
-  /** False once a record had no room in 65,535 octets. */
+  /** False once a record did not fit into 65,535 octets. */
   get isComplete(): boolean {
     return this.#complete;
   }
@@ -119,14 +119,14 @@ export class AnswerWriter {
     return this.#counts[0];
   }
 
-  /** The octets of the message so far, for who goes on from a name that was written. */
+  /** The octets of the message so far, for callers that continue from a written name. */
   get bytes(): Uint8Array {
     return this.#bytes;
   }
 
   /**
    * Writes an RRset.
-   * @param owner where the owner stands in `ownerBytes`, uncompressed
+   * @param owner offset of the owner in `ownerBytes`, uncompressed
    * @param ttl seconds
    */
   rrset(
@@ -158,14 +158,14 @@ export class AnswerWriter {
     this.rrset(section, records, rrset, this.#owner, 0, ttl);
   }
 
-  /** The uncompressed name of a node, valid until the next is asked for. */
+  /** The uncompressed name of a node, valid until the next call. */
   nodeName(records: ZoneRecords, node: number): Uint8Array {
     const end = records.names.writeLabels(node, this.#owner, 0);
     this.#owner.set(records.apex.wire, end);
     return this.#owner;
   }
 
-  /** Writes a CNAME that stands in no zone (RFC 6672 section 3.1). */
+  /** Writes a CNAME that no zone contains (RFC 6672 section 3.1). */
   alias(ownerBytes: Uint8Array, owner: number, ttl: number, target: Uint8Array): void {
     const start = this.#offset;
     const pointer = ownerBytes === this.#bytes && owner === QUESTION_NAME ? QUESTION_NAME : -1;
@@ -182,14 +182,14 @@ export class AnswerWriter {
     if (written >= -1) this.#close(Section.ANSWER, start);
   }
 
-  /** Where this very name was written in full or as the suffix of another, -1 for nowhere. */
+  /** Offset where this name was written in full or as the suffix of another, -1 if it was not. */
   place(bytes: Uint8Array, at: number): number {
     if (!this.#isQuestionKnown) this.#knowQuestion();
     if (this.#measure(bytes, at) === 0) return -1;
     return this.#find(0, bytes, at);
   }
 
-  /** As {@link finish}, for a reply that gives back what it was lent once it is sent: that spares the allocations. */
+  /** Like {@link finish}, for a reply that returns its lent octets once it is sent, which saves the allocations. */
   lend(): EncodedSections {
     const end = this.#offset;
     const count = this.#count;
@@ -229,7 +229,7 @@ export class AnswerWriter {
     );
   }
 
-  /** Slices of a larger buffer: an allocation of its own for each answer costs more than the answer. */
+  /** Slices of a larger buffer, because a separate allocation for each answer costs more than the answer. */
   #copy(end: number): Uint8Array {
     if (end > SLAB_OCTETS / 8) return this.#bytes.slice(0, end);
     if (this.#slabUsed + end > SLAB_OCTETS) {
@@ -249,7 +249,7 @@ export class AnswerWriter {
     this.#counts[section] = (this.#counts[section] ?? 0) + 1;
   }
 
-  /** @returns where the owner stands for a pointer, -1 where no pointer reaches, FULL when the record has no room */
+  /** @returns offset of the owner as a pointer target, -1 beyond a pointer's reach, FULL if the record does not fit */
   #record(
     type: number,
     ttl: number,
@@ -261,7 +261,7 @@ export class AnswerWriter {
     length: number,
   ): number {
     const bytes = this.#bytes;
-    // Compressed records are smaller; one that would not fit in full is as good as one that does not.
+    // Compressed records are smaller; one that would not fit uncompressed counts as one that does not.
     if (this.#offset + length + RECORD_ROOM > MAX_MESSAGE || this.#count >= MAX_RECORDS || !this.#complete) {
       this.#complete = false;
       return FULL;
@@ -303,7 +303,7 @@ export class AnswerWriter {
     this.#offset = to + length;
   }
 
-  /** Writes a name, its tail as a pointer where the message has it already. Returns a place to point to, or -1. */
+  /** Writes a name, with a pointer for a suffix that the message already has. Returns a pointer target, or -1. */
   #name(source: Uint8Array, at: number): number {
     if (!this.#isQuestionKnown) this.#knowQuestion();
     const bytes = this.#bytes;
@@ -324,7 +324,7 @@ export class AnswerWriter {
     return start <= MAX_POINTER ? start : -1;
   }
 
-  /** Notes where labels begin, counted from the name's own beginning, and the hash of each suffix. */
+  /** Records the start of each label, relative to the name's start, and the hash of each suffix. */
   #measure(source: Uint8Array, at: number): number {
     let count = 0;
     let end = at;

@@ -9,24 +9,24 @@ import type { Zone } from "../data/zone.ts";
 import type { ZoneRecords } from "../data/zone-records.ts";
 import { type AnswerWriter, Section } from "./answer-writer.ts";
 
-/** A name with the places of its labels, as the walk through the zone found them. */
+/** A name with the places of its labels, as found by the walk through the zone. */
 export interface WalkedName {
   /** Octets of the name, which begins at `offset`. */
   readonly bytes: Uint8Array;
   readonly offset: number;
-  /** Where each label begins after `offset`, leftmost first; those of the apex are not among them. */
+  /** Start of each label after `offset`, leftmost first, without the labels of the apex. */
   readonly starts: Uint8Array;
   /** Labels below the apex. */
   readonly count: number;
-  /** The last node on the way that exists. */
+  /** The last existing node on the way. */
   readonly closest: number;
-  /** How many of the name's labels lie above (to the left of) `closest`. */
+  /** Number of the name's labels to the left of `closest`. */
   readonly missing: number;
 }
 
-/** RFC 9276 section 3.2: resolvers give up above 100 or so; a zone with more would only heat the server. */
+/** RFC 9276 section 3.2: resolvers refuse more than about 100; a zone with more would only waste CPU time. */
 const MAX_ITERATIONS = 500;
-/** Proofs of one answer: the same record is sent once. */
+/** Proofs of one answer, each sent once. */
 const MAX_PROOFS = 8;
 
 export class Denial {
@@ -37,7 +37,7 @@ export class Denial {
   readonly #label = new Uint8Array(64);
   readonly #labelStart = new Uint8Array(1);
   readonly #name = new Uint8Array(256);
-  /** For zones with NSEC3, and the version of the zone that it is about. */
+  /** For zones with NSEC3, and the version of the zone that it belongs to. */
   #chain: HashedChain | undefined;
   #version = 0;
 
@@ -62,17 +62,17 @@ export class Denial {
     if (this.#usesNsec3) {
       const match = this.#matching(node);
       if (match !== NO_NODE) return this.#proof(match);
-      // The node lies in a span that is opted out (RFC 5155 section 7.2.4), or is none of the chain: show what is there.
+      // The node lies in an opt-out span (RFC 5155 section 7.2.4), or is not in the chain: send the available proof.
       return this.#optedOut(node);
     }
     const { records } = this.#zone;
     if (records.rrset(node, RecordType.NSEC) !== NO_RRSET) return this.#proof(node);
-    // An empty non-terminal has no NSEC of its own: the one in front shows that there are no types.
+    // An empty non-terminal has no NSEC of its own: the preceding one shows that there are no types.
     const length = this.#nameOf(node);
     this.#cover(this.#name, length);
   }
 
-  /** The name does not exist, nor a wildcard that would stand for it. */
+  /** The name does not exist, nor a wildcard that matches it. */
   nameMissing(name: WalkedName): void {
     if (this.#usesNsec3) {
       this.#closestEncloser(name);
@@ -87,13 +87,13 @@ export class Denial {
     this.#cover(this.#name, length + 2);
   }
 
-  /** A wildcard stood for the name, which does not exist itself. */
+  /** A wildcard matched the name, which does not exist itself. */
   expanded(name: WalkedName): void {
     if (this.#usesNsec3) this.#coverNextCloser(name);
     else this.#coverWalked(name);
   }
 
-  /** A wildcard stood for the name, and has not the type. */
+  /** A wildcard matched the name, and lacks the type. */
   wildcardTypeMissing(name: WalkedName, wildcard: number): void {
     if (!this.#usesNsec3) {
       this.#coverWalked(name);
@@ -117,7 +117,7 @@ export class Denial {
     this.#proof(this.#zone.nsec.atOrBefore(name, starts, 0, count));
   }
 
-  /** Uncompressed name of a node in {@link #name}; returns its length. */
+  /** Writes the uncompressed name of a node to {@link #name}; returns its length. */
   #nameOf(node: number): number {
     const end = this.#zone.records.names.writeLabels(node, this.#name, 0);
     this.#name.set(this.#zone.apex.wire, end);
@@ -130,7 +130,7 @@ export class Denial {
     this.#coverNextCloser(name);
   }
 
-  /** RFC 5155 section 7.2.4: the closest encloser that is in the chain, and the cover of the name below it. */
+  /** RFC 5155 section 7.2.4: the closest encloser in the chain, and the cover of the next closer name. */
   #optedOut(node: number): undefined {
     const { names } = this.#zone.records;
     let closer = node;
@@ -177,15 +177,16 @@ export class Denial {
     return wildcards.set(closest, this.#nsec3Covering(length + 2));
   }
 
-  /** The NSEC3 record that covers the name in {@link #name}, or is its own. */
+  /** The NSEC3 record that covers or matches the name in {@link #name}. */
   #nsec3Covering(length: number): number {
     if (!this.#hash(length)) return NO_NODE;
     return this.#zone.nsec3.atOrBefore(this.#label, this.#labelStart, 0, 1);
   }
 
   /**
-   * Hashes the name in {@link #name} with the parameters of the chain (RFC 5155 section 5), and puts the label that it is into {@link #label}.
-   * @returns false where the chain is one that nobody checks
+   * Hashes the name in {@link #name} with the parameters of the chain (RFC 5155 section 5), and writes the resulting label to
+   * {@link #label}.
+   * @returns false if resolvers do not check this chain
    */
   #hash(length: number): boolean {
     const { hashed, nsec3 } = this.#zone;
@@ -210,7 +211,7 @@ export class Denial {
     return this.#chain;
   }
 
-  /** In the alphabet of base32hex (RFC 4648 section 7), small letters: 20 octets are 32 characters. */
+  /** In base32hex (RFC 4648 section 7), lower case: 20 octets are 32 characters. */
   #putLabel(digest: Uint8Array): void {
     const label = this.#label;
     label[0] = 32;
@@ -224,7 +225,10 @@ export class Denial {
     }
   }
 
-  /** Notes a node whose NSEC or NSEC3 is to be sent, once: the answer section may not be complete yet. */
+  /**
+   * Remembers a node whose NSEC or NSEC3 must be sent, once. It is written later because the answer section may not be complete
+   * yet.
+   */
   #proof(node: number): undefined {
     if (node === NO_NODE) return undefined;
     for (let index = 0; index < this.#provedCount; index++)
@@ -232,7 +236,7 @@ export class Denial {
     if (this.#provedCount < MAX_PROOFS) this.#proved[this.#provedCount++] = node;
   }
 
-  /** Writes what was noted, with signatures, into the authority section. */
+  /** Writes the remembered proofs, with signatures, to the authority section. */
   write(): void {
     const records = this.#usesNsec3 ? this.#zone.hashed : this.#zone.records;
     const type = this.#usesNsec3 ? RecordType.NSEC3 : RecordType.NSEC;
@@ -248,16 +252,16 @@ export class Denial {
   }
 }
 
-/** What hashing takes, and what is known of hashes. */
+/** The state of hashing, and a cache of hashes. */
 class HashedChain {
   /** Room for the longest name or a digest, and the longest salt. */
   readonly message: Uint8Array = new Uint8Array(512);
-  /** NSEC3 records of nodes, and those that cover their wildcards. */
+  /** NSEC3 records that match nodes, and those that cover their wildcards. */
   readonly matches = new NodeMemo();
   readonly wildcards = new NodeMemo();
 }
 
-/** A number for each of some nodes. A node that shares the place of another takes it. */
+/** A cache with a number for some nodes. A node in the same place replaces the old one. */
 class NodeMemo {
   readonly #nodes = new Int32Array(PLACES).fill(NO_NODE);
   readonly #values = new Int32Array(PLACES);
@@ -282,7 +286,7 @@ const ZERO = 0x30;
 const SMALL_A = 0x61;
 const SHA1 = 1;
 
-/** Hashes so many octets of the message with the salt whose length stands at `bytes[at]`. */
+/** Hashes this many octets of the message with the salt whose length is at `bytes[at]`. */
 function hashSalted(message: Uint8Array, length: number, bytes: Uint8Array, at: number): Uint8Array {
   const salt = octetAt(bytes, at);
   for (let index = 0; index < salt; index++) message[length + index] = octetAt(bytes, at + 1 + index);
@@ -292,7 +296,7 @@ function hashSalted(message: Uint8Array, length: number, bytes: Uint8Array, at: 
 const WILDCARD = 0x2a;
 const wildcardStarts = new Uint8Array(128);
 
-/** Where the labels below the apex end, counted from the name's beginning. */
+/** End of the labels below the apex, relative to the name's start. */
 function lastLabelEnd({ bytes, starts, offset, count }: WalkedName): number {
   const last = octetAt(starts, count - 1);
   return last + octetAt(bytes, offset + last) + 1;

@@ -1,12 +1,12 @@
-/** What becomes of an alias whose target another zone, or another plugin, knows (src/plugins/file/README.md). */
+/** Completes aliases whose target is in another zone or plugin (src/plugins/file/README.md). */
 import type { EncodedSections } from "../../dns/encoded-sections.ts";
 import { Rcode } from "../../dns/numbers.ts";
 import type { Outcome } from "../../plugin/query/outcome.ts";
 import type { Query } from "../../plugin/query/query.ts";
 
 /**
- * Puts the records of the target behind the aliases. A target that does not exist decides the rcode (RFC 6604 section 3); one that nobody
- * here resolves leaves the aliases alone.
+ * Appends the records of the target to the aliases. A missing target decides the rcode (RFC 6604 section 3); one that cannot be
+ * resolved here leaves the aliases alone.
  * @param aliases the answer so far
  * @param nameServers the NS records of the zone
  */

@@ -1,4 +1,4 @@
-/** The way from the apex of a zone down to a name (RFC 1034 section 4.3.2 step 3). */
+/** Walks from the apex of a zone down to a name (RFC 1034 section 4.3.2 step 3). */
 import { octetAt } from "../../dns/octets.ts";
 import { RecordType } from "../../dns/type-names.ts";
 import { APEX, NO_NODE } from "../data/name-tree.ts";
@@ -18,9 +18,9 @@ export class NameWalk implements WalkedName {
   missing = 0;
 
   /**
-   * Goes to the name at `bytes[at]`, which lies in the zone. `closest` is then its node, or the last one that exists; with DELEGATION
-   * and REDIRECTION the node with NS or DNAME.
-   * @param throughCut the name itself may be a delegation: the parent answers for its DS
+   * Walks to the name at `bytes[at]`, which must be in the zone. `closest` is then its node, or the last existing one; with
+   * DELEGATION and REDIRECTION the node with NS or DNAME.
+   * @param throughCut whether the name itself may be a delegation: the parent answers for its DS
    */
   to(records: ZoneRecords, bytes: Uint8Array, at: number, length: number, throughCut: boolean): WalkResult {
     const { starts } = this;
@@ -52,7 +52,7 @@ export class NameWalk implements WalkedName {
     return Walk.FOUND;
   }
 
-  /** NS records of a wildcard are data: RFC 4592 section 4.2 leaves their meaning open, CoreDNS does so. */
+  /** NS records of a wildcard are data: RFC 4592 section 4.2 leaves their meaning open, and CoreDNS does the same. */
   #isWildcard(label: number): boolean {
     const at = this.offset + octetAt(this.starts, label);
     return octetAt(this.bytes, at) === 1 && octetAt(this.bytes, at + 1) === 0x2a;

@@ -1,4 +1,4 @@
-/** Answers of an authoritative server from a zone (RFC 1034 section 4.3.2), made of the zone's octets. */
+/** Makes the answers of an authoritative server (RFC 1034 section 4.3.2) from a zone's octets. */
 import { MAX_NAME_OCTETS, Name } from "../../dns/name.ts";
 import { Flag, Rcode } from "../../dns/numbers.ts";
 import { FOLD, octetAt, readU16 } from "../../dns/octets.ts";
@@ -16,13 +16,13 @@ import { Denial } from "./denial.ts";
 import { joinLookup } from "./external-target.ts";
 import { NameWalk, Walk } from "./name-walk.ts";
 
-/** CNAME records in one answer: CoreDNS stops at the same number (src/plugins/file/README.md). */
+/** CNAME records in one answer: CoreDNS has the same limit (src/plugins/file/README.md). */
 const MAX_ALIASES = 10;
-/** Hosts whose addresses go along. */
+/** Hosts whose addresses are added. */
 const MAX_HOSTS = 64;
 const WILDCARD_LABEL = Uint8Array.of(1, 0x2a);
 
-/** What the answer was, for who counts or passes on. */
+/** The kind of answer, for metrics and for fallthrough. */
 export const Found = {
   DATA: 0,
   NO_DATA: 1,
@@ -33,7 +33,7 @@ export const Found = {
 } as const;
 export type FoundResult = (typeof Found)[keyof typeof Found];
 
-/** One server's worth of answers: its buffers serve one query after the other. */
+/** Answers queries one after the other, with shared buffers. */
 export class ZoneAnswers {
   readonly #writer: AnswerWriter;
   readonly #walk = new NameWalk();
@@ -41,23 +41,23 @@ export class ZoneAnswers {
   #hostCount = 0;
   readonly #aliasOwners = new Int32Array(MAX_ALIASES);
   #aliasCount = 0;
-  /** Nodes whose DNAME is in the answer already. */
+  /** Nodes whose DNAME is already in the answer. */
   readonly #redirections = new Int32Array(MAX_ALIASES);
   #redirectionCount = 0;
   readonly #synthesised = new Uint8Array(2 * MAX_NAME_OCTETS);
   readonly #denials = new WeakMap<Zone, Denial>();
   #denial: Denial | undefined;
   #dnssecOk = false;
-  /** What the last answer was. */
+  /** Kind of the last answer. */
   found: FoundResult = Found.DATA;
-  /** The wildcard that stood for the last name, else NO_NODE. */
+  /** The wildcard that matched the last name, else NO_NODE. */
   wildcard: number = NO_NODE;
 
   constructor(writer: AnswerWriter = new AnswerWriter()) {
     this.#writer = writer;
   }
 
-  /** What `zone` says to a query for a name in it. */
+  /** Answers a query for a name in `zone`. */
   answer(zone: Zone, query: Query): Outcome | Promise<Outcome> {
     const { records } = zone;
     this.#writer.begin(query.bytes, query.nameEnd);
@@ -106,13 +106,13 @@ export class ZoneAnswers {
       }
       this.found = Found.ALIAS;
       const place = this.#writer.place(bytes, at);
-      // A chain that goes on, or that leads back to itself, ends here.
+      // A chain that is too long, or loops, ends here.
       if (this.#aliasCount >= MAX_ALIASES || this.#isAliasOwner(place)) return this.#positive(zone, query);
       if (!records.liesInZone(bytes, at, length)) return this.#lookUp(zone, query, bytes, at, length);
     }
   }
 
-  /** What `zone` knows of the name that is asked for, without an answer being made. */
+  /** Looks up the name of a query in `zone` without making an answer. */
   find({ records }: Zone, query: Query): FoundResult {
     const length = query.nameEnd - QUESTION_NAME;
     const way = this.#walk.to(records, query.bytes, QUESTION_NAME, length, query.type === RecordType.DS);
@@ -128,7 +128,7 @@ export class ZoneAnswers {
     this.found = this.#aliasCount > 0 ? Found.ALIAS : Found.DATA;
     const { records } = zone;
     if (query.type === RecordType.RRSIG) this.#writeSignatures(records, node, bytes, at);
-    // Names that were redirected may lead to the DNAME itself.
+    // Redirected names may lead to the DNAME itself.
     else if (records.type(rrset) !== RecordType.DNAME || !this.#isRedirection(node))
       this.#write(Section.ANSWER, records, node, rrset, bytes, at);
     if (this.wildcard !== NO_NODE && this.#dnssecOk) {
@@ -172,7 +172,7 @@ export class ZoneAnswers {
     at: number,
     length: number,
   ): Outcome | Promise<Outcome> {
-    // Behind an alias another zone of this server may know the name.
+    // Another zone of this server may have the target of an alias.
     if (this.#aliasCount > 0) return this.#lookUp(zone, query, bytes, at, length);
     this.found = Found.NO_NAME;
     this.#negative(zone);
@@ -181,7 +181,7 @@ export class ZoneAnswers {
     return this.#reply(query, Rcode.NXDOMAIN);
   }
 
-  /** RFC 2308 section 3: the SOA's TTL in a denial is at most its last number. */
+  /** RFC 2308 section 3: the SOA's TTL in a negative answer is at most its MINIMUM field. */
   #negative(zone: Zone): void {
     const { records } = zone;
     if (!this.#dnssecOk && this.#writeTail(zone, Tail.SOA)) return;
@@ -193,7 +193,7 @@ export class ZoneAnswers {
     if (!this.#dnssecOk) this.#keepTail(zone, Tail.SOA, before);
   }
 
-  /** Not beside other names, which records could share parts with. */
+  /** Not after other names, which the records could share suffixes with. */
   #writeTail(zone: Zone, kind: number): boolean {
     const tail = zone.tails[kind];
     if (tail === undefined || this.#aliasCount + this.#hostCount > 0 || this.#denial !== undefined)
@@ -223,7 +223,7 @@ export class ZoneAnswers {
   }
 
   /**
-   * DNAME and the CNAME that follows from it (RFC 6672 section 3.2), whose target is left in the buffer.
+   * Writes a DNAME and its synthesized CNAME (RFC 6672 section 3.2), whose target is left in the buffer.
    * @returns the target's length, or TOO_LONG
    */
   #redirect(zone: Zone, node: number, bytes: Uint8Array, at: number, length: number): number {
@@ -249,12 +249,12 @@ export class ZoneAnswers {
     return name.length;
   }
 
-  /** Whether the node's DNAME is in the answer already. */
+  /** Whether the node's DNAME is already in the answer. */
   #isRedirection(node: number): boolean {
     return this.#redirections.subarray(0, this.#redirectionCount).includes(node);
   }
 
-  /** Writes an RRset with the name asked for as owner, so that wildcards need nothing more. */
+  /** Writes an RRset with the queried name as owner, which is also right for wildcards. */
   #write(
     section: 0 | 1 | 2,
     records: ZoneRecords,
@@ -358,7 +358,7 @@ export class ZoneAnswers {
     return Reply.fromEncoded(query, this.#writer.lend(), rcode, flags);
   }
 
-  /** The last target is for somebody else to resolve (docs/spec/coredns-behaviour.md#internal-lookups). */
+  /** The last target is resolved elsewhere (docs/spec/coredns-behaviour.md#internal-lookups). */
   #lookUp(
     zone: Zone,
     query: Query,
@@ -367,7 +367,7 @@ export class ZoneAnswers {
     length: number,
   ): Outcome | Promise<Outcome> {
     const target = Name.fromCheckedWire(bytes.slice(at, at + length));
-    // The lookup may come back here, and use the same buffers: what was written so far is taken out first.
+    // The lookup may return here and use the same buffers, so the records so far are copied first.
     this.#denial?.write();
     const aliases = this.#writer.finish();
     const { records } = zone;
@@ -387,12 +387,12 @@ export class ZoneAnswers {
   }
 }
 
-/** Ends of answers, as places in {@link Zone.tails}. */
+/** Ends of answers, as indexes of {@link Zone.tails}. */
 const Tail = { NS: 0, SIGNED_NS: 1, SOA: 2 } as const;
 
 const TOO_LONG = -1;
 
-/** Records about other records, which nobody means by ANY. */
+/** DNSSEC records about other records, which ANY is not meant to return. */
 function isOfSigning(type: number): boolean {
   return type === RecordType.RRSIG || type === RecordType.NSEC;
 }

@@ -1,4 +1,4 @@
-/** A zone that is kept as a back end lists it: what is known stays until there is something newer. */
+/** A zone that is listed from a back end: known records stay in force until newer ones are listed. */
 
 import { setImmediate as nextTurn } from "node:timers/promises";
 import type { Name } from "../../dns/name.ts";
@@ -23,21 +23,21 @@ export interface BackedZoneOptions {
   readonly site: Site;
   readonly apex: Name;
   readonly source: ZoneSource;
-  /** Milliseconds between two listings; the least time between them where the source says when it changed. */
+  /** Milliseconds between two listings, or the minimum between them if the source reports changes. */
   readonly refresh: number;
   readonly passedOver: GaugeFamily;
 }
 
-/** Octets: some two million records. */
+/** Bytes: some two million records. */
 const MAX_OCTETS = 256 * 1024 * 1024;
 /** Milliseconds. */
 const FIRST_WAIT = 1_000;
 const SHORTEST_LONGEST_WAIT = 60_000;
-/** Of what back ends ask for. */
+/** Limit for the pauses that back ends ask for. */
 const LONGEST_ASKED_WAIT = 600_000;
-/** Which part of an interval is left to chance, so that servers that started together do not ask together. */
+/** Random part of an interval, so that servers that started together do not list together. */
 const REFRESH_JITTER = 0.1;
-/** Records passed over that are named in the log, of one listing. */
+/** Skipped records named in the log, per listing. */
 const MAX_COMPLAINTS = 10;
 
 export class BackedZone {
@@ -47,7 +47,7 @@ export class BackedZone {
   readonly #options: BackedZoneOptions;
   readonly #abort = new AbortController();
   readonly #backOff: BackOff;
-  /** What was said of records in the last listing, so that it is said once. */
+  /** Complaints about records in the last listing, so that each is logged once. */
   #complaints: ReadonlySet<string> = new Set();
   /** Milliseconds. */
   #lastTook = 0;
@@ -69,14 +69,14 @@ export class BackedZone {
     return this.#loaded.promise;
   }
 
-  /** What the same zone of the configuration before has: nothing is listed anew. */
+  /** Takes over the records of the same zone in the previous configuration: nothing is listed again. */
   async inherit({ served, freshness }: BackedZone): Promise<void> {
     if (served.zone === undefined) return;
     await this.take(served.zone, freshness.confirmedAt);
     if (freshness.fault !== "") this.freshness.fail(freshness.fault);
   }
 
-  /** Puts a zone into force. @param confirmedAt milliseconds of the clock's `now`, which it is unless given */
+  /** Puts a zone into force. @param confirmedAt milliseconds of the clock's `now`; default: now */
   async take(zone: Zone, confirmedAt?: number): Promise<void> {
     await this.#options.service.replace(this.served, zone);
     this.freshness.confirm(confirmedAt);
@@ -84,8 +84,8 @@ export class BackedZone {
   }
 
   /**
-   * Lists the zone, and puts it into force where it is another.
-   * @throws what the source throws
+   * Lists the zone, and puts it into force if it differs.
+   * @throws the source's errors
    */
   async load(): Promise<void> {
     const { site, source, passedOver } = this.#options;
@@ -116,7 +116,7 @@ export class BackedZone {
     this.#lastTook = site.clock.now() - began;
   }
 
-  /** Keeps the zone as the source has it, until {@link stop}. */
+  /** Keeps the zone up to date with the source, until {@link stop}. */
   watch(): void {
     void this.#run();
   }
@@ -130,7 +130,7 @@ export class BackedZone {
     const { spelled, zone } = this.served;
     if (zone === undefined) {
       const { fault } = this.freshness;
-      return `${spelled} (${this.source.text}): nothing is known yet${fault === "" ? "" : `: ${fault}`}`;
+      return `${spelled} (${this.source.text}): not loaded yet${fault === "" ? "" : `: ${fault}`}`;
     }
     const size = `serial ${zone.serial}, ${zone.recordCount} records`;
     return `${spelled} (${this.source.text}): ${size}, ${this.freshness.describe()}`;
@@ -152,7 +152,7 @@ export class BackedZone {
         }
         const before = this.freshness.fault;
         await this.load();
-        if (before !== "") this.#options.site.log.info(`${this.source.text} is back`);
+        if (before !== "") this.#options.site.log.info(`${this.source.text} is available again`);
         this.#backOff.reset();
         wait = this.#pause();
       } catch (error) {
@@ -182,12 +182,12 @@ export class BackedZone {
     return wait;
   }
 
-  /** The providers' serials stay as they are when records change, which is of no use to secondaries. */
+  /** Some providers keep the serial when records change, which is of no use to secondaries. */
   get #isCopied(): boolean {
     return this.#options.site.block.plugins().some(({ name }) => name === "transfer");
   }
 
-  /** A later state has a later serial, wherever secondaries have the zone from (RFC 1982). */
+  /** A later state has a later serial, whichever server secondaries transfer the zone from (RFC 1982). */
   #nextSerial(): number {
     const now = Math.floor(this.#options.site.clock.wallTime() / 1_000) >>> 0;
     const { zone } = this.served;
@@ -208,7 +208,7 @@ export class BackedZone {
   }
 }
 
-/** @param anySerial the serial is ours, and no reason to call two zones different */
+/** @param anySerial whether the serial is ours, and so no difference between two zones */
 async function isSame(before: Zone, after: Zone, anySerial: boolean): Promise<boolean> {
   const text = (zone: Zone): string => {
     const soa = soaRecord(zone);

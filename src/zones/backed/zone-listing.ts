@@ -1,4 +1,4 @@
-/** A zone as it is read from somewhere else than zone text: record by record, where each may be malformed. */
+/** Builds a zone from a source other than zone text: record by record, any of which may be malformed. */
 import { Name } from "../../dns/name.ts";
 import { RecordClass } from "../../dns/numbers.ts";
 import { RdataScanner, tokenizeRecord } from "../../dns/rdata-scanner.ts";
@@ -9,14 +9,14 @@ import { parseRecordType, recordTypeName } from "../../dns/type-names.ts";
 import { Zone } from "../data/zone.ts";
 import { Added } from "../data/zone-records.ts";
 
-/** What was listed is no zone. */
+/** The listing is not a valid zone. */
 export class ZoneListingError extends Error {
   override readonly name = "ZoneListingError";
 }
 
 /** RFC 2181 section 8. */
 const MAX_TTL = 0x7fff_ffff;
-/** Characters of a line for the log. */
+/** Characters of a log line. */
 const MAX_COMPLAINT_LENGTH = 500;
 
 export class ZoneListing {
@@ -27,8 +27,8 @@ export class ZoneListing {
   #soa: ReturnType<typeof SOA.create> | undefined;
 
   /**
-   * @param limit octets that the zone may take
-   * @param complain told of each record that is skipped
+   * @param limit bytes that the zone may take
+   * @param complain called for each skipped record
    */
   constructor(apex: Name, limit: number, complain: (complaint: string) => void) {
     this.apex = apex;
@@ -37,7 +37,7 @@ export class ZoneListing {
     this.#complain = complain;
   }
 
-  /** A record whose owner and data are zone text; names without a final dot are complete. */
+  /** Adds a record whose owner and data are zone text; names without a final dot are absolute. */
   addText(owner: string, ttl: number, type: string, data: string): void {
     this.add(owner, ttl, type, (name, number) => {
       const scanner = new RdataScanner(data, tokenizeRecord(data), 0, Name.root);
@@ -46,7 +46,7 @@ export class ZoneListing {
   }
 
   /**
-   * A record that `make` makes. What it throws spoils this record alone.
+   * Adds a record made by `make`. If it throws, only this record is skipped.
    * @param ttl seconds
    */
   add(owner: string, ttl: number, type: string, make: (name: Name, type: number) => ResourceRecord): void {
@@ -67,9 +67,9 @@ export class ZoneListing {
   }
 
   /**
-   * The zone, not in {@link Zone.order} yet.
-   * @param chooseSerial gets the serial of the source
-   * @throws ZoneListingError where there was no SOA record
+   * The zone, without {@link Zone.order}.
+   * @param chooseSerial receives the serial of the source
+   * @throws ZoneListingError if there is no SOA record
    */
   finish(chooseSerial: (serial: number) => number): Zone {
     const soa = this.#soa;
@@ -80,7 +80,7 @@ export class ZoneListing {
   }
 
   #add(record: ResourceRecord): void {
-    if (!record.name.isAtOrBelow(this.apex)) throw new ZoneListingError("the name does not lie in the zone");
+    if (!record.name.isAtOrBelow(this.apex)) throw new ZoneListingError("the name is not in the zone");
     if (!SOA.is(record)) this.#put(record);
     else if (record.name.equals(this.apex)) this.#soa = record;
     else throw new ZoneListingError("it is not at the apex");
@@ -96,7 +96,7 @@ export class ZoneListing {
   }
 }
 
-/** Nothing of it is taken. */
+/** None of it is used. */
 export class ZoneTooLarge extends Error {
   override readonly name = "ZoneTooLarge";
 

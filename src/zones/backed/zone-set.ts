@@ -1,6 +1,6 @@
 /**
- * A plugin's zones that come from a back end: loaded, kept up to date, answered for and copied. What `nomad`, `route53`, `azure` and
- * `clouddns` have in common.
+ * The zones of a plugin with a back end: loaded, kept up to date, answered for and transferred. Shared by `nomad`, `route53`,
+ * `azure` and `clouddns`.
  */
 import type { Name } from "../../dns/name.ts";
 import type { Handler } from "../../plugin/chain/handler.ts";
@@ -16,17 +16,17 @@ import type { ZoneSource } from "./zone-source.ts";
 export interface BackedZonesOptions {
   readonly site: Site;
   readonly fallthrough: Fallthrough;
-  /** Of zones with the same name the first that knows a name answers. */
+  /** Of several zones with the same name, the first that has the queried name answers. */
   readonly zones: readonly { readonly apex: Name; readonly source: ZoneSource }[];
   /** Milliseconds: see {@link BackedZone}. */
   readonly refresh: number;
-  /** In front of the reason when a start fails. Without it the server starts, and is not ready until all zones are known. */
+  /** Prefix of the reason when a start fails. Without it the server starts, and is not ready until all zones are loaded. */
   readonly startFailure?: string;
-  /** Stands around the handler: for what else has to be done with a query. */
+  /** Wraps the handler, for additional work on queries. */
   around?(handler: Handler): Handler;
-  /** Looks at the files that the start needs. Throwing refuses it. */
+  /** Checks the files that the start needs. Throwing refuses the start. */
   examine?(): Promise<void>;
-  /** Opens the way to the back end, before anything is listed. Throwing refuses the start. */
+  /** Connects to the back end, before anything is listed. Throwing refuses the start. */
   open?(): Promise<void>;
   close?(): void | Promise<void>;
 }
@@ -51,7 +51,7 @@ export class BackedZones implements PluginInstance {
     this.transferSource = service;
     const passedOver = site.metrics.gauge({
       name: "portolan_zone_passed_over_records",
-      help: "Records of the last listing of a zone that are malformed.",
+      help: "Malformed records in the last listing of a zone.",
       labels: ["zone"],
     });
     this.#zones = options.zones.map(
@@ -91,7 +91,7 @@ export class BackedZones implements PluginInstance {
     for (const zone of this.#zones) zone.watch();
   }
 
-  /** A reload waits for zones that are new. */
+  /** A reload waits for new zones. */
   async warmUp(): Promise<void> {
     const { promise, resolve } = Promise.withResolvers<void>();
     const timer = this.#options.site.clock.after(LONGEST_WARM_UP, resolve);
@@ -99,7 +99,7 @@ export class BackedZones implements PluginInstance {
     timer.cancel();
   }
 
-  /** What was known once is answered from, whatever becomes of the back end. */
+  /** Zones that were loaded once are served, whatever happens to the back end. */
   ready(): boolean {
     return this.#zones.every(({ served }) => served.zone !== undefined);
   }

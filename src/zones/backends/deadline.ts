@@ -1,4 +1,4 @@
-/** Bounds for what a back end, or who signs in to it, takes to answer: a library may wait for ever. */
+/** Limits the time for answers of a back end and of sign-ins: a library may wait forever. */
 import type { Clock } from "../../lib/time/clock.ts";
 import { formatGoDuration } from "../../lib/time/duration.ts";
 import { ZoneSourceError } from "../backed/zone-source.ts";
@@ -6,15 +6,15 @@ import { ZoneSourceError } from "../backed/zone-source.ts";
 export interface Deadline {
   readonly clock: Clock;
   readonly milliseconds: number;
-  /** For the message: what there is no answer to. */
+  /** The operation, for the message. */
   readonly what: string;
   /** Ends the work early. */
   readonly signal?: AbortSignal | undefined;
 }
 
 /**
- * Runs `work`, and gives up when the time is over, whether or not the work heeds its signal.
- * @throws ZoneSourceError when the time is over, else what `work` throws
+ * Runs `work`, and gives up after the timeout, whether or not the work obeys its signal.
+ * @throws ZoneSourceError after the timeout, else the errors of `work`
  */
 export async function within<T>(
   { clock, milliseconds, what, signal }: Deadline,
@@ -35,7 +35,7 @@ export async function within<T>(
   try {
     signal?.throwIfAborted();
     const working = work(abort.signal);
-    // What it says after the time is over is of no interest.
+    // Later errors are ignored.
     working.catch(() => undefined);
     return await Promise.race([working, over.promise]);
   } finally {

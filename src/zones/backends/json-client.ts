@@ -1,4 +1,4 @@
-/** Asking the HTTP API of a back end: JSON, bounded in size and time, asked again where that may help. */
+/** Client for a back end's HTTP API: JSON, limited in size and time, with retries. */
 import type { Dispatcher } from "undici";
 import {
   type ConnectOptions,
@@ -18,7 +18,7 @@ import { within } from "./deadline.ts";
 export interface JsonClientOptions extends ConnectOptions {
   readonly clock: Clock;
   readonly random: { fraction(): number };
-  /** Requests that may be made for one answer. Default 4. */
+  /** Attempts for one answer. Default 4. */
   readonly attempts?: number;
 }
 
@@ -35,7 +35,7 @@ export interface JsonAnswer {
   header(name: string): string | undefined;
 }
 
-/** The server answered, and not with what was asked for. */
+/** The server answered with an error. */
 export class HttpStatusError extends ZoneSourceError {
   override readonly name: string = "HttpStatusError";
   readonly status: number;
@@ -50,7 +50,7 @@ export class HttpStatusError extends ZoneSourceError {
 }
 
 const DEFAULT_TIMEOUT = 30_000;
-/** Milliseconds that all of an answer may take beside its beginning, and what is asked again. */
+/** Milliseconds for the body of an answer. */
 const BODY_TIME = 10_000;
 const FIRST_WAIT = 500;
 const LONGEST_WAIT = 8_000;
@@ -84,7 +84,7 @@ export class JsonClient {
       } catch (error) {
         const wait = backOff.next();
         if (!(error instanceof ZoneSourceError) || !error.isTransient || attempt >= attempts) throw error;
-        // A server that wants to be left alone for longer is left alone by whoever asked.
+        // A longer wait is left to the caller.
         if (error.retryAfter > LONGEST_WAIT || request.signal?.aborted === true) throw error;
         await this.#wait(Math.max(wait, error.retryAfter), request.signal);
       }
@@ -160,7 +160,7 @@ function parseJson(text: string, url: URL): unknown {
   }
 }
 
-/** What a server says is wrong: `{"error": {"message": …}}` of the clouds, else text. */
+/** The server's error message: `{"error": {"message": …}}` of the clouds, else text. */
 function reasonIn(text: string): string {
   let reason = text;
   try {
@@ -169,7 +169,7 @@ function reasonIn(text: string): string {
     const kind = typeof status === "string" ? status : typeof code === "string" ? code : "";
     reason = typeof error === "string" ? error : [kind, string(message)].filter(Boolean).join(": ");
   } catch {
-    // Text, then.
+    // Not JSON.
   }
   return oneLine(reason);
 }

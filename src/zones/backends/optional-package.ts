@@ -1,4 +1,4 @@
-/** Packages that few need, and that are therefore not installed unless somebody does. */
+/** Packages that few users need, and that are therefore not installed by default. */
 import { SetupError } from "../../plugin/contract/define-plugin.ts";
 
 /** @throws SetupError that says what to install */

@@ -3,7 +3,7 @@ import { test } from "node:test";
 import { PageCircle } from "./page-circle.ts";
 
 for (const length of [1, 2, 3, 7, 100]) {
-  test(`finds a circle of ${length} pages behind others within three rounds`, () => {
+  test(`finds a loop of ${length} pages after others within three rounds`, () => {
     const circle = new PageCircle();
     const before = 5;
     for (let page = 0; page < before; page++) assert.equal(circle.closes(`first ${page}`), false);
@@ -13,7 +13,7 @@ for (const length of [1, 2, 3, 7, 100]) {
   });
 }
 
-test("lets a list without circle be as long as it is", () => {
+test("accepts any long list without a loop", () => {
   const circle = new PageCircle();
   for (let page = 0; page < 1_000; page++) assert.equal(circle.closes(String(page)), false);
 });

@@ -1,4 +1,4 @@
-/** Changes of a zone that somebody else worked out: whether they fit, and what they make of it. */
+/** Applies changes of a zone that were computed elsewhere, after checking that they fit. */
 import { Name } from "../../dns/name.ts";
 import { readU16 } from "../../dns/octets.ts";
 import { RecordType, recordTypeName } from "../../dns/type-names.ts";
@@ -9,25 +9,25 @@ import type { Zone } from "../data/zone.ts";
 import type { ZoneChange } from "../data/zone-change.ts";
 import { Added } from "../data/zone-records.ts";
 
-/** As much as is changed in some two milliseconds. */
+/** Small enough to be changed in one turn of the event loop. */
 const MOST_RECORDS = 1_000;
 const MOST_OCTETS = 32 * 1024;
-/** Octets of an RRset that may grow in place by as much: not nearly as many as fit. */
+/** Bytes of an RRset that may grow in place by as much: far below the maximum of an RRset. */
 const MOST_RRSET_OCTETS = 30 * 1024;
-/** Records of a portion: some tenths of a millisecond. */
+/** Records between two pauses. */
 const PORTION = 100;
 
-/** A change takes away what is not there, or adds what does not fit. */
+/** A change removes a missing record, or adds one that does not fit. */
 export class ZoneChangeError extends Error {
   override readonly name = "ZoneChangeError";
 }
 
-/** Whether the change may be made in the zone that is served, in one turn. */
+/** Whether the change may be made in the served zone, in one turn. */
 export function mayBeAmendedBy(zone: Zone, { removed, added }: ZoneChange): boolean {
   const octets = added.used;
   if (!zone.isAmendable || removed.count + added.count > MOST_RECORDS) return false;
   if (removed.used > MOST_OCTETS || octets > MOST_OCTETS) return false;
-  // An RRset that grows moves to where twice its size is free.
+  // An RRset that grows moves to a place with twice its size.
   let moved = 2 * octets;
   const { records } = zone;
   for (const { owner, type } of added) {
@@ -45,10 +45,10 @@ export function mayBeAmendedBy(zone: Zone, { removed, added }: ZoneChange): bool
 /** @throws ZoneChangeError for a change of another state */
 export function requireSerial(zone: Zone, { from }: ZoneChange): void {
   if (zone.serial !== from)
-    throw new ZoneChangeError(`the change is one of serial ${from}, and the zone has ${zone.serial}`);
+    throw new ZoneChangeError(`the change is based on serial ${from}, and the zone has ${zone.serial}`);
 }
 
-/** @returns the fault of a change that takes away what the zone has not */
+/** @returns the error, if a change removes a record that the zone does not have */
 export function isMissingFrom(zone: Zone, { removed }: ZoneChange): ZoneChangeError | undefined {
   for (const record of removed) {
     const { owner, type, rdata } = record;
@@ -58,7 +58,7 @@ export function isMissingFrom(zone: Zone, { removed }: ZoneChange): ZoneChangeEr
 }
 
 /**
- * Makes a change in a zone that is not served, in portions.
+ * Applies a change to a zone that is not served, in portions.
  * @throws ZoneChangeError
  */
 export async function applyChange(
@@ -78,13 +78,13 @@ export async function applyChange(
   zone.addPlain(soa);
 }
 
-/** @throws ZoneChangeError where there is no such record */
+/** @throws ZoneChangeError if there is no such record */
 export function removeRecord(zone: Zone, record: PlainRecord): void {
   const { owner, type, rdata } = record;
   if (!zone.remove(owner, owner.length, type, rdata, rdata.length)) throw missing(record);
 }
 
-/** @throws ZoneChangeError where an RRset becomes too large */
+/** @throws ZoneChangeError if an RRset becomes too large */
 export function addRecord(zone: Zone, record: PlainRecord): void {
   if (zone.addPlain(record) === Added.TOO_LARGE)
     throw new ZoneChangeError(
@@ -119,7 +119,7 @@ export function nameServersAfter(zone: Zone, changes: readonly ZoneChange[]): nu
 
 function missing(record: PlainRecord): ZoneChangeError {
   return new ZoneChangeError(
-    `a change takes away what is not there: ${nameOf(record)} ${recordTypeName(record.type)}`,
+    `a change removes a missing record: ${nameOf(record)} ${recordTypeName(record.type)}`,
   );
 }
 

@@ -1,6 +1,6 @@
 /**
- * What somebody says of a zone otherwise than the zone that is served, found without a second zone beside it: records that are there are ticked off
- * as they come in, the others are kept as octets, and what is left over in the zone in the end is gone.
+ * Computes the difference between a served zone and incoming records without building a second zone. Existing records are ticked
+ * off as they arrive, new ones are kept, and records of the zone that remain at the end are gone.
  */
 import { RecordType } from "../../dns/type-names.ts";
 import { eachRecord } from "../data/each-record.ts";
@@ -14,15 +14,15 @@ import type { ZoneRecords } from "../data/zone-records.ts";
 import { addRecord, ZoneChangeError } from "./zone-changes.ts";
 
 /**
- * Of the records of a zone so many, one in three, may come and as many may go. Beyond that a second zone takes hardly more memory than the
- * difference, and leaves less unused behind.
+ * One in so many records may be added, and as many removed. Beyond that, a second zone takes hardly more memory than the
+ * difference, and wastes less afterwards.
  */
 const LARGEST_SHARE = 3;
-/** A difference that is no matter for any zone. */
+/** A difference that is small for any zone. */
 const LEAST_MUCH = 1_000;
-/** Octets of a log that take a while to be moved. */
+/** Bytes of a log that take long to move. */
 const LARGE = 1024 * 1024;
-/** Nodes of a portion: some tenths of a millisecond. */
+/** Nodes between two pauses. */
 const PORTION = 500;
 
 type Pause = () => Promise<void>;
@@ -35,7 +35,7 @@ export class ZoneComparison {
   readonly #most: number;
   #soa: PlainRecord | undefined;
 
-  /** @param zone what is served */
+  /** @param zone the served zone */
   constructor(zone: Zone) {
     this.#zone = zone;
     this.#version = zone.version;
@@ -43,7 +43,7 @@ export class ZoneComparison {
     this.#most = Math.max(LEAST_MUCH, Math.floor(zone.recordCount / LARGEST_SHARE));
   }
 
-  /** The SOA record that came last; one that is not at the apex does not count. */
+  /** The last SOA record at the apex. */
   get soa(): PlainRecord | undefined {
     return this.#soa;
   }
@@ -53,12 +53,12 @@ export class ZoneComparison {
     return this.#added.count > this.#most;
   }
 
-  /** Octets of what is new. */
+  /** Bytes of the new records. */
   get size(): number {
     return this.#added.size;
   }
 
-  /** @returns false for names that do not lie in the zone */
+  /** @returns false for names outside of the zone */
   take(
     owner: Uint8Array,
     ownerLength: number,
@@ -80,15 +80,15 @@ export class ZoneComparison {
     return true;
   }
 
-  /** To be awaited between portions of what comes in. */
+  /** Must be awaited between portions of incoming records. */
   pause(pause: Pause): Promise<void> {
     return this.#added.size > LARGE ? this.#added.makeRoom(pause).then(pause) : pause();
   }
 
   /**
-   * What leads from the zone to what was said. The comparison is of no use afterwards, unless that is too much.
-   * @returns `undefined` where that is too much
-   * @throws ZoneChangeError where the zone changed meanwhile
+   * The change from the zone to the incoming records. Consumes the comparison, unless the change is too large.
+   * @returns `undefined` if it is too large
+   * @throws ZoneChangeError if the zone has changed since the start
    */
   async finish(pause: Pause): Promise<ZoneChange | undefined> {
     const soa = this.#soa;
@@ -112,8 +112,8 @@ export class ZoneComparison {
   }
 
   /**
-   * Puts all that was said into another zone. The comparison is of no use afterwards.
-   * @throws ZoneChangeError where the zone changed meanwhile, or an RRset is too large
+   * Adds all incoming records to another zone. Consumes the comparison.
+   * @throws ZoneChangeError if the zone has changed since the start, or an RRset is too large
    */
   async moveTo(zone: Zone, pause: Pause): Promise<void> {
     let count = 0;
@@ -141,6 +141,6 @@ export class ZoneComparison {
 
   #requireUnchanged(): void {
     if (this.#zone.version !== this.#version)
-      throw new ZoneChangeError("the zone changed otherwise meanwhile");
+      throw new ZoneChangeError("the zone was changed during the comparison");
   }
 }

@@ -38,7 +38,7 @@ const line = fc
   )
   .map(([name, ttl, data]) => `${name} ${ttl} ${data}`);
 
-test("what was removed and added makes the later state of the earlier one", async () => {
+test("the removed and added records turn the earlier state into the later one", async () => {
   await fc.assert(
     fc.asyncProperty(
       fc.array(line, { maxLength: 12 }),
@@ -57,7 +57,7 @@ test("what was removed and added makes the later state of the earlier one", asyn
   );
 });
 
-test("a journal leads from each serial that it remembers, and from no other", async () => {
+test("a journal has the steps from each serial that it covers, and from no other", async () => {
   const states = [1, 2, 3, 5].map((serial) => zoneOf(serial, [`h${serial} 60 A 192.0.2.1`]));
   const journal = new ZoneJournal();
   for (const [index, after] of states.entries()) {
@@ -79,7 +79,7 @@ test("a journal leads from each serial that it remembers, and from no other", as
   assert.equal(journal.since(1, 6), undefined);
 });
 
-test("an older serial makes no step, and a difference above the bound is dropped", async () => {
+test("an older serial makes no step, and a difference above the limit is dropped", async () => {
   assert.equal(await differenceOf(zoneOf(2, []), zoneOf(1, []), 1_000, pause), undefined);
   const many = Array.from({ length: 100 }, (_, index) => `h${index} 60 A 192.0.2.1`);
   assert.equal(await differenceOf(zoneOf(1, []), zoneOf(2, many), 1_000, pause), undefined);

@@ -1,4 +1,4 @@
-/** What changed from one state of a zone to the next, for secondaries that have an older one (IXFR, RFC 1995). */
+/** The changes between states of a zone, for secondaries with an older one (IXFR, RFC 1995). */
 import type { ResourceRecord } from "../../dns/record-kind.ts";
 import { RecordType } from "../../dns/type-names.ts";
 import { isAsNew } from "../../plugin/contract/transfer.ts";
@@ -20,15 +20,15 @@ export interface ZoneDifference {
   readonly added: RecordLog;
 }
 
-/** Nodes of a portion: some tenths of a millisecond. */
+/** Nodes between two pauses. */
 const PORTION = 200;
-/** Octets that take a while to be moved. */
+/** Bytes that take long to move. */
 const LARGE = 1024 * 1024;
 
 /**
- * What leads from one state of a zone to the next.
- * @param limit octets above which the difference is of no use
- * @returns `undefined` where it is larger, or the later state has no newer serial
+ * The change from one state of a zone to the next.
+ * @param limit bytes above which the difference is of no use
+ * @returns `undefined` if it is larger, or the later state has no newer serial
  */
 export async function differenceOf(
   before: Zone,
@@ -43,9 +43,9 @@ export async function differenceOf(
 }
 
 /**
- * Compares two zones, but for their SOA records.
- * @param limit octets of records that differ
- * @returns `undefined` where more differs
+ * Compares two zones without their SOA records.
+ * @param limit bytes of differing records
+ * @returns `undefined` if more records differ
  */
 export async function compareZones(
   before: Zone,
@@ -70,7 +70,7 @@ export async function compareZones(
   return { removed, added };
 }
 
-/** Notes the records of `from` that `to` has not. @returns false when that became too much */
+/** Logs the records of `from` that `to` lacks. @returns false if the limit is exceeded */
 async function logMissing(
   from: ZoneRecords,
   to: ZoneRecords,
@@ -90,9 +90,9 @@ async function logMissing(
 }
 
 /**
- * What a change that is being prepared in a zone leads to, but for the SOA record.
- * @param limit octets of records that differ
- * @returns `undefined` where more differs
+ * The pending change of a zone, without the SOA record.
+ * @param limit bytes of differing records
+ * @returns `undefined` if more records differ
  */
 export async function pendingDifference(
   zone: Zone,
@@ -121,23 +121,23 @@ export async function pendingDifference(
   return { removed, added };
 }
 
-/** Notes the records of a node's list that `to` has not. */
+/** Logs the records of a node's list that `to` lacks. */
 function logList(from: ZoneRecords, node: number, first: number, to: ZoneRecords, log: RecordLog): void {
   eachRecord(from, node, first, (record) => {
     if (record.type !== RecordType.SOA && !to.holds(record)) log.addPlain(record);
   });
 }
 
-/** The last differences of a zone, as many as a bound in octets allows. */
+/** The last differences of a zone, up to a limit in bytes. */
 export class ZoneJournal {
   #differences: ZoneDifference[] = [];
 
-  /** Octets of memory. */
+  /** Bytes of memory. */
   get size(): number {
     return this.#differences.reduce((sum, { removed, added }) => sum + removed.size + added.size, 0);
   }
 
-  /** @param limit octets for all of them */
+  /** @param limit bytes for all of them */
   add(difference: ZoneDifference, limit: number): void {
     if (this.#differences.at(-1)?.toSerial !== difference.fromSerial) this.clear();
     this.#differences.push(difference);
@@ -165,7 +165,10 @@ function* stepsOf(differences: readonly ZoneDifference[]): Generator<ResourceRec
   }
 }
 
-/** Octets that a journal may have: more than half of the zone would not be worth sending, and its tables take as much as its records. */
+/**
+ * Maximum bytes of a journal: sending more than half of the zone is not worthwhile, and the journal's tables take as much as its
+ * records.
+ */
 export function journalLimit(zone: Zone): number {
   return Math.max(256 * 1024, zone.size / 4);
 }

@@ -1,14 +1,15 @@
-/** What some names of a zone have, as a zone of its own: to work out what a change would come to, while the zone is served as it is. */
+/** A part of a zone as a zone of its own, to compute the result of a change while the zone stays as it is. */
 import type { Name } from "../../dns/name.ts";
 import { eachRecord } from "../data/each-record.ts";
 import { NO_NODE } from "../data/name-tree.ts";
 import { Zone } from "../data/zone.ts";
 
-/** Names of a portion: some tenths of a millisecond. */
+/** Names between two pauses. */
 const PORTION = 100;
 
 /**
- * The records of the apex and of some names. Those that lie elsewhere are passed over. The zone has to stay as it is meanwhile.
+ * Copies the records of the apex and of some names. Names outside of the zone are skipped. The zone must not change until the
+ * promise resolves.
  * @param pause called between portions
  */
 export async function partOf(zone: Zone, names: Iterable<Name>, pause: () => Promise<void>): Promise<Zone> {

@@ -1,15 +1,13 @@
 /**
- * A change of any size in a zone that is served, without a second zone.
- *
- * All that the change brings is put into the tables of the zone itself, in portions, where nobody sees it: names that it touches get a second
- * list of RRsets, which shares what stays the same, and their nodes lead to a small table with both (`PendingNodes`). Order of denials is
- * made beside the one in force. Then a single step lets look-ups choose the other list. What they do not see any more is put away in portions;
- * transfers that began before go on with it first. Nothing has to be undone in a zone that is served when a change turns out not to fit: what
- * it brought is put away in its place.
- *
- * A side table of names that are complete in it would need answers to be joined from two places, and an order in which nodes change in
- * place one after the other needs each look-up, also one for a wildcard or the neighbour in the chain of NSEC, to know which state a node is
- * in. Here a look-up compares a number that it has at hand already, and pays for more only where a node is about to change.
+ * Changes a served zone by any amount, without a second zone.
+ * All new data are put into the tables of the zone itself, in portions and invisibly: changed names get a second list of RRsets,
+ * which shares what stays the same, and their nodes refer to a small table with both lists (`PendingNodes`). The new order of
+ * denials is computed beside the current one. Then a single step makes look-ups choose the other list. The old data are freed in
+ * portions; transfers that began before the step still read them first. If a change turns out not to fit, the new data are freed
+ * instead, and the served zone needs no repair.
+ * Alternatives were worse: with a side table of complete names, answers would be joined from two places. With nodes that change in
+ * place one after the other, each look-up (also for a wildcard, or for a neighbour in the NSEC chain) would have to know the state
+ * of each node. Here a look-up compares a number that it has already read, and pays for more only where a node is about to change.
  */
 import { Side, type SideNumber } from "../data/pending-nodes.ts";
 import type { PlainRecord } from "../data/record-log.ts";
@@ -17,7 +15,7 @@ import type { Zone } from "../data/zone.ts";
 import type { ZoneChange } from "../data/zone-change.ts";
 import { addRecord, removeRecord } from "./zone-changes.ts";
 
-/** Records of a portion, and octets of their data: some tenths of a millisecond. */
+/** Records between two pauses, and bytes of their data. */
 const PORTION = 100;
 const PORTION_OCTETS = 32 * 1024;
 
@@ -30,7 +28,8 @@ export class ZoneTransition {
   #nsec3: Int32Array | undefined;
 
   /**
-   * @param zone one that {@link Zone.mayBegin}; nobody else may change it until the promise of {@link finish} or {@link undo} resolves
+   * @param zone for which {@link Zone.mayBegin} is true; the caller must not change it until the promise of {@link finish} or
+   * {@link undo} resolves
    * @param portion records between two pauses
    */
   constructor(zone: Zone, portion: number = PORTION) {
@@ -40,8 +39,8 @@ export class ZoneTransition {
   }
 
   /**
-   * Prepares what a change brings, behind what others brought before.
-   * @throws ZoneChangeError where it does not fit; only {@link undo} may follow
+   * Prepares a change, on top of the ones prepared before.
+   * @throws ZoneChangeError if it does not fit; only {@link undo} may follow
    */
   async take({ soa, removed, added }: ZoneChange, pause: Pause): Promise<void> {
     await this.#each(removed, removeRecord, pause);
@@ -49,7 +48,7 @@ export class ZoneTransition {
     this.after(() => addRecord(this.#zone, soa));
   }
 
-  /** Looks at what the zone will be. */
+  /** Evaluates `look` on the future state of the zone. */
   after<T>(look: () => T): T {
     this.#zone.see(Side.AFTER);
     try {
@@ -59,25 +58,25 @@ export class ZoneTransition {
     }
   }
 
-  /** Prepares what denials need. */
+  /** Prepares the order of denials. */
   async order(pause: Pause): Promise<void> {
     this.#nsec = await this.#zone.nsec.prepare(pause);
     this.#nsec3 = await this.#zone.nsec3.prepare(pause);
   }
 
-  /** Puts the change into force. To be followed by {@link finish}. */
+  /** Puts the change into force. {@link finish} must follow. */
   switchOver(): void {
     this.#zone.switchOver(this.#nsec, this.#nsec3);
   }
 
-  /** Puts away what was before; later by itself, where transfers still read it. */
+  /** Frees the old data; if transfers still read them, after their end. */
   async finish(pause: Pause): Promise<void> {
     const zone = this.#zone;
     if (zone.formerTransfers === 0) await this.#settle(Side.AFTER, pause);
     else zone.onLastLeft(() => void this.#settle(Side.AFTER, pause));
   }
 
-  /** Puts away what was prepared: the zone stays as it is. */
+  /** Frees the prepared data: the zone stays as it is. */
   undo(pause: Pause): Promise<void> {
     return this.#settle(Side.BEFORE, pause);
   }

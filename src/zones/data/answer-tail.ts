@@ -1,6 +1,6 @@
 /**
- * Records that end many answers of a zone, such as the NS records of its apex: octets that were written once, with the places in them that
- * depend on where in the message they stand.
+ * Records that end many answers of a zone, such as the NS records of its apex: octets written once, with the positions that depend
+ * on their offset in the message.
  */
 import { octetAt, readU16 } from "../../dns/octets.ts";
 import { compressibleNames } from "./rdata-names.ts";
@@ -10,13 +10,13 @@ const MAX_POINTER = 0x3fff;
 
 export interface AnswerTail {
   readonly octets: Uint8Array;
-  /** Where records and their types begin, counted from the first octet. */
+  /** Offsets of records and their types, from the first octet. */
   readonly starts: Uint16Array;
   readonly types: Uint16Array;
-  /** Where pointers to the apex at the end of the question's name stand, and how far behind its beginning each leads. */
+  /** Pointers to the apex in the question's name: their positions, and their targets relative to the apex. */
   readonly toApex: Uint16Array;
   readonly apexOffsets: Uint16Array;
-  /** Where pointers into the tail itself stand, and where they lead. */
+  /** Pointers into the tail itself: positions and targets. */
   readonly toTail: Uint16Array;
   readonly tailOffsets: Uint16Array;
 }
@@ -27,12 +27,12 @@ export interface WrittenRecords {
   readonly starts: Uint16Array;
   readonly types: Uint16Array;
   readonly end: number;
-  /** Where the apex begins in the question's name, and where that ends. */
+  /** Start of the apex in the question's name, and the name's end. */
   readonly apex: number;
   readonly nameEnd: number;
 }
 
-/** @returns `undefined` where the records point to something that other answers may not have */
+/** @returns `undefined` if the records point to something that other answers may lack */
 export function tailOf({ bytes, starts, types, end, apex, nameEnd }: WrittenRecords): AnswerTail | undefined {
   const begin = starts[0];
   if (begin === undefined) return undefined;
@@ -40,7 +40,7 @@ export function tailOf({ bytes, starts, types, end, apex, nameEnd }: WrittenReco
     "toApex" | "apexOffsets" | "toTail" | "tailOffsets",
     number[]
   >;
-  /** Notes the pointer of a name. @returns the end of the name, -1 for a pointer that leads elsewhere */
+  /** Records the pointer of a name. @returns the end of the name, -1 for a pointer to another place */
   const note = (from: number): number => {
     let at = from;
     while (octetAt(bytes, at) !== 0 && octetAt(bytes, at) < 0xc0) at += octetAt(bytes, at) + 1;
@@ -79,7 +79,7 @@ export function tailOf({ bytes, starts, types, end, apex, nameEnd }: WrittenReco
 
 /**
  * Writes a tail into a message.
- * @returns where it ends, -1 where it does not fit or lies out of the reach of pointers: nothing is written then
+ * @returns its end, -1 if it does not fit or is beyond the reach of pointers: nothing is written then
  */
 export function writeTail(tail: AnswerTail, bytes: Uint8Array, begin: number, apex: number): number {
   const { octets, toApex, apexOffsets, toTail, tailOffsets } = tail;

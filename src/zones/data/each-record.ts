@@ -7,8 +7,8 @@ import type { ZoneRecords } from "./zone-records.ts";
 const owners = new Uint8Array(256);
 
 /**
- * @param first where a list of RRsets of the node begins
- * @param visit gets views, which are valid until the next record; `index` counts within the RRset
+ * @param first start of the node's list of RRsets
+ * @param visit receives views, which are valid until the next record; `index` counts within the RRset
  */
 export function eachRecord(
   records: ZoneRecords,

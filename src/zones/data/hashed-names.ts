@@ -1,9 +1,9 @@
-/** The hashes of a zone's names (RFC 5155 section 5), side by side in octets: a large zone has as many as it has names. */
+/** The hashes of a zone's names (RFC 5155 section 5), packed into one array, because a large zone has one per name. */
 import { hash } from "node:crypto";
 import type { Name } from "../../dns/name.ts";
 import { sortInPortions } from "./portioned-sort.ts";
 
-/** Octets of a digest of SHA-1. */
+/** Bytes of a SHA-1 digest. */
 export const SHA1_OCTETS = 20;
 
 export class HashedNames {
@@ -11,7 +11,7 @@ export class HashedNames {
   #nodes: Int32Array<ArrayBuffer>;
   #count = 0;
 
-  /** @param capacity as many as are likely; more find room as well */
+  /** @param capacity expected number; grows if needed */
   constructor(capacity: number) {
     this.#octets = Buffer.alloc(capacity * SHA1_OCTETS);
     this.#nodes = new Int32Array(capacity);
@@ -28,7 +28,7 @@ export class HashedNames {
     this.#nodes[this.#count++] = node;
   }
 
-  /** The numbers of all hashes, in the order of the hashes. */
+  /** The numbers of all hashes, sorted by hash. */
   sorted(pause: () => Promise<void>): Promise<Int32Array<ArrayBuffer>> {
     const numbers = new Int32Array(this.#count);
     for (let index = 0; index < numbers.length; index++) numbers[index] = index;

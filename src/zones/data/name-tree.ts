@@ -1,8 +1,7 @@
 /**
- * The names of a zone as a tree in typed arrays: a node is a number, its label stands in a buffer of octets, and a hash table leads from
- * a parent and a label to the child. Names are in lower case. The apex is node 0.
- *
- * What there is of a node stands side by side: in a large zone each place that a look-up goes to is a wait for memory.
+ * The names of a zone as a tree in typed arrays: a node is a number, its label is in a byte buffer, and a hash table maps a parent
+ * and a label to the child. Names are in lower case. The apex is node 0.
+ * The fields of a node are adjacent, because in a large zone each separate place costs a cache miss.
  */
 import { FOLD, octetAt } from "../../dns/octets.ts";
 import {
@@ -24,17 +23,17 @@ const int32 = (length: number): Int32Array => new Int32Array(length);
 /** Fields of a node. */
 const HASH = 0;
 const PARENT = 1;
-/** Where the label stands in the heap. */
+/** Offset of the label in the heap. */
 const LABEL = 2;
-/** First RRset, -1 for none: what the tree keeps for its owner. Below that: not a node, or the place among the pending ones. */
+/** First RRset, -1 for none; the tree stores it for its owner. Below -1: not a node, or an index of the pending nodes. */
 const RRSET = 3;
 const CHILDREN = 4;
 const FIELDS = 5;
 const HASH_PRIME = 0x01000193;
 const HASH_BASIS = 0x811c9dc5 | 0;
-/** Nodes of a portion: some tenths of a millisecond, as each may touch a page of its own. */
+/** Nodes between two pauses. Each may touch a page of its own. */
 const PORTION = 500;
-/** Label lists of a name: at most 127 labels. */
+/** Labels of a name: at most 127. */
 const path = new Int32Array(128);
 
 export class ZoneTree {
@@ -44,7 +43,7 @@ export class ZoneTree {
   #used = 1;
   #count = 1;
   #free = NO_NODE;
-  /** What a change is about to alter; see {@link begin}. */
+  /** The nodes that a pending change alters; see {@link begin}. */
   #pending: PendingNodes | undefined;
 
   constructor(heap: OctetHeap) {
@@ -52,7 +51,7 @@ export class ZoneTree {
     this.#makeApex();
   }
 
-  /** Forgets all nodes but the apex. @returns what is to be discarded */
+  /** Removes all nodes but the apex. @returns the arrays to discard */
   clear(): readonly Int32Array[] {
     const former = [this.#nodes, this.#slots];
     this.#nodes = int32(8 * FIELDS);
@@ -80,12 +79,12 @@ export class ZoneTree {
     return this.#used;
   }
 
-  /** Octets of memory, the heap not counted. */
+  /** Bytes of memory, without the heap. */
   get size(): number {
     return this.#nodes.length * 4 + this.#slots.length * 4;
   }
 
-  /** As {@link size}, of what is in use. */
+  /** Like {@link size}, only the used part. */
   get used(): number {
     return this.#used * FIELDS * 4 + this.#slots.length * 4;
   }
@@ -94,7 +93,7 @@ export class ZoneTree {
     return this.#nodes[node * FIELDS + PARENT] as number;
   }
 
-  /** Whether the number stands for a node. */
+  /** Whether the number is a node. */
   exists(node: number): boolean {
     const first = this.#nodes[node * FIELDS + RRSET] as number;
     return first >= EMPTY || this.#pendingHead(first) >= EMPTY;
@@ -115,7 +114,7 @@ export class ZoneTree {
     return first <= PENDING && this.#pending !== undefined ? this.#pending.head(PENDING - first) : ABSENT;
   }
 
-  /** Where the length octet of the node's label stands in the heap. */
+  /** Offset of the label's length octet in the heap. */
   label(node: number): number {
     return (this.#nodes[node * FIELDS + LABEL] as number) >>> 0;
   }
@@ -126,7 +125,7 @@ export class ZoneTree {
     return node === NO_NODE || this.exists(node) ? node : NO_NODE;
   }
 
-  /** Also one that is there before or after a change alone. */
+  /** Also finds a child that exists only before or after a change. */
   #seek(parent: number, bytes: Uint8Array, at: number): number {
     const hash = this.#hashLabel(parent, bytes, at);
     const mask = this.#slots.length - 1;
@@ -143,7 +142,7 @@ export class ZoneTree {
     }
   }
 
-  /** As {@link child}, and makes it where there is none. */
+  /** Like {@link child}, but creates a missing child. */
   childOrNew(parent: number, bytes: Uint8Array, at: number): number {
     const known = this.#seek(parent, bytes, at);
     if (known !== NO_NODE) {
@@ -168,13 +167,13 @@ export class ZoneTree {
       this.#nodes[node * FIELDS + RRSET] = PENDING - this.#pending.add(node, ABSENT, EMPTY);
     this.#countChild(parent, 1);
     this.#count++;
-    // Three quarters full at the most: probes stay short.
+    // At most three quarters full, so that probes stay short.
     if (this.#count * 4 > this.#slots.length * 3) this.#rehash(this.#slots.length * 2);
     else this.#enter(node);
     return node;
   }
 
-  /** Takes away a node without records or children, and the parents that existed for its sake. */
+  /** Removes a node without records or children, and parents that existed only for it. */
   prune(node: number): void {
     let at = node;
     while (at !== APEX && this.firstRrset(at) === EMPTY && this.#nodes[at * FIELDS + CHILDREN] === 0) {
@@ -203,7 +202,7 @@ export class ZoneTree {
     this.#nodes[parent * FIELDS + CHILDREN] = (this.#nodes[parent * FIELDS + CHILDREN] as number) + more;
   }
 
-  /** From now on what is changed is seen with Side.AFTER alone, until {@link settle} was called for all places. */
+  /** From now on, changes are visible only with Side.AFTER, until {@link settle} has been called for all places. */
   begin(): void {
     this.#pending = new PendingNodes();
   }
@@ -218,7 +217,7 @@ export class ZoneTree {
     this.#pending = undefined;
   }
 
-  /** Has a node become a pending one, unless it is. @param after where its list begins after the change */
+  /** Makes a node pending, unless it is. @param after start of its list after the change */
   pend(node: number, after: number): void {
     const first = this.#nodes[node * FIELDS + RRSET] as number;
     if (this.#pending !== undefined && first > PENDING)
@@ -229,12 +228,12 @@ export class ZoneTree {
     return (this.#nodes[node * FIELDS + RRSET] as number) <= PENDING;
   }
 
-  /** Of a pending node, among the others. */
+  /** Index of a pending node. */
   place(node: number): number {
     return PENDING - (this.#nodes[node * FIELDS + RRSET] as number);
   }
 
-  /** Lets the node at a place be what it is on one of the sides. Both look alike then, to those who look from the other side no more. */
+  /** Fixes the node at an index to one of the sides. Look-ups on the other side must have ended. */
   settle(place: number, side: SideNumber): void {
     const pending = this.#pending;
     if (pending === undefined) return;
@@ -254,7 +253,7 @@ export class ZoneTree {
     return depth;
   }
 
-  /** Writes the labels of a node down to the apex, without those of the apex; returns where they end. */
+  /** Writes the labels of a node up to the apex, without those of the apex; returns their end. */
   writeLabels(node: number, target: Uint8Array, to: number): number {
     const { bytes } = this.#heap;
     let end = to;
@@ -290,7 +289,7 @@ export class ZoneTree {
 
   /**
    * Canonical order of a node and a name in the zone.
-   * @param starts where the labels of the name below the apex begin, leftmost first, `count` of them
+   * @param starts starts of the name's labels below the apex, leftmost first, `count` of them
    */
   compareName(node: number, bytes: Uint8Array, starts: Uint8Array, offset: number, count: number): number {
     let depth = 0;
@@ -304,7 +303,7 @@ export class ZoneTree {
     return depth - count;
   }
 
-  /** Makes room for as many nodes in all, the heap not counted: growing takes a turn that queries wait for. */
+  /** Makes room for this many nodes in total, without the heap: growing blocks a turn of the event loop. */
   reserve(nodes: number): void {
     this.#nodes = reserved(this.#nodes, nodes * FIELDS, int32);
     let slots = this.#slots.length;
@@ -312,7 +311,10 @@ export class ZoneTree {
     if (slots > this.#slots.length) this.#rehash(slots);
   }
 
-  /** Makes sure of {@link room} in portions, so that no new node has to move everything. Nobody may change the tree meanwhile. */
+  /**
+   * Ensures {@link room} in portions, so that no new node has to move everything. The tree must not change until the promise
+   * resolves.
+   */
   async makeRoom(nodes: number, pause: () => Promise<void>): Promise<void> {
     const needed = (this.#used + nodes) * FIELDS;
     if (needed > this.#nodes.length) {
@@ -327,7 +329,7 @@ export class ZoneTree {
     discard(former);
   }
 
-  /** Gives back what is not in use, where that is much. Nobody may change the tree meanwhile. */
+  /** Frees unused memory if there is much of it. The tree must not change until the promise resolves. */
   async trim(pause: () => Promise<void>): Promise<void> {
     this.#nodes = await trimmed(this.#nodes, this.#used * FIELDS, int32, pause);
   }
@@ -341,7 +343,7 @@ export class ZoneTree {
     return slots;
   }
 
-  /** The same nodes under the same numbers, and room for an eighth more. In portions. */
+  /** Copies the nodes with the same numbers, and with room for an eighth more. In portions. */
   async copy(heap: OctetHeap, pause: () => Promise<void>): Promise<ZoneTree> {
     const copy = new ZoneTree(heap);
     copy.#nodes = await copied(this.#nodes, this.#used * FIELDS, int32, pause);
@@ -355,7 +357,7 @@ export class ZoneTree {
     return copy;
   }
 
-  /** Nodes that can be made before anything has to be moved. */
+  /** Nodes that can be added before anything has to be moved. */
   get room(): number {
     const places = Math.floor(this.#nodes.length / FIELDS) - this.#used;
     return Math.min(places, Math.floor((this.#slots.length * 3) / 4) - this.#count);
@@ -398,7 +400,7 @@ export class ZoneTree {
     enter(this.#slots, this.#nodes, node);
   }
 
-  /** Closes the gap, so that probes need no marks of what was there. */
+  /** Closes the gap, so that probes need no tombstones. */
   #leave(node: number): void {
     const mask = this.#slots.length - 1;
     let gap = spread(this.#nodes[node * FIELDS + HASH] as number) & mask;
@@ -420,7 +422,7 @@ export class ZoneTree {
 }
 
 const FREED = -2;
-/** The first place among the pending nodes; the others follow below it. */
+/** The first index of pending nodes; the others follow below it. */
 const PENDING = -3;
 
 function enter(slots: Int32Array, nodes: Int32Array, node: number): void {
@@ -430,7 +432,7 @@ function enter(slots: Int32Array, nodes: Int32Array, node: number): void {
   slots[slot] = node + 1;
 }
 
-/** The low bits vary least in the last step of the hash: fold the high ones in. */
+/** The low bits vary least in the last step of the hash, so the high ones are mixed in. */
 function spread(hash: number): number {
   return hash ^ (hash >>> 15);
 }

@@ -1,4 +1,6 @@
-/** Nodes that have an RRset of a type, or any RRset, in canonical order (RFC 4034 section 6.1): which of them stands in front of a name. */
+/**
+ * Nodes with an RRset of a type, or with any RRset, in canonical order (RFC 4034 section 6.1), to find the predecessor of a name.
+ */
 import { APEX, NO_NODE } from "./name-tree.ts";
 import { EMPTY } from "./pending-nodes.ts";
 import { sortInPortions } from "./portioned-sort.ts";
@@ -7,7 +9,7 @@ import type { ZoneRecords } from "./zone-records.ts";
 
 export const ANY_TYPE = 255;
 
-/** Nodes of a portion: some tenths of a millisecond. */
+/** Nodes between two pauses. */
 const PORTION = 2_000;
 
 export class NodeOrder {
@@ -15,7 +17,7 @@ export class NodeOrder {
   readonly #type: number;
   #nodes: Int32Array = new Int32Array(0);
 
-  /** @param type ANY_TYPE for all nodes that have records */
+  /** @param type ANY_TYPE for all nodes with records */
   constructor(records: ZoneRecords, type: number) {
     this.#records = records;
     this.#type = type;
@@ -29,14 +31,14 @@ export class NodeOrder {
     return this.#nodes.length * 4;
   }
 
-  /** The node at a place in the order. */
+  /** The node at an index of the order. */
   at(index: number): number {
     return this.#nodes[index] as number;
   }
 
   /**
-   * The node that is the name, or that stands directly before it; before the first one stands the last.
-   * @param starts where the labels of the name below the apex begin after `offset`, `count` of them
+   * The node of the name, or its predecessor; the last node precedes the first.
+   * @param starts starts of the name's labels below the apex after `offset`, `count` of them
    */
   atOrBefore(bytes: Uint8Array, starts: Uint8Array, offset: number, count: number): number {
     const nodes = this.#nodes;
@@ -53,7 +55,7 @@ export class NodeOrder {
     return nodes[(low === 0 ? nodes.length : low) - 1] as number;
   }
 
-  /** Reads all nodes. Those of a signed file stand in order already, and are only looked at. */
+  /** Reads all nodes. In a signed file they are usually sorted, which only has to be checked. */
   async build(pause?: () => Promise<void>): Promise<void> {
     const { names } = this.#records;
     let count = 0;
@@ -79,8 +81,9 @@ export class NodeOrder {
   }
 
   /**
-   * The order after the change that is pending, while this one still counts: what comes is sorted, and put between what stays.
-   * @returns `undefined` where nothing comes or goes
+   * Computes the order after the pending change, while the current one stays in force: new nodes are sorted, and merged with the
+   * remaining ones.
+   * @returns `undefined` if no node is added or removed
    */
   async prepare(pause: () => Promise<void>): Promise<Int32Array | undefined> {
     const { names } = this.#records;
@@ -124,7 +127,7 @@ export class NodeOrder {
     return order;
   }
 
-  /** Puts what {@link prepare} found into force. */
+  /** Puts the result of {@link prepare} into force. */
   replace(nodes: Int32Array | undefined): void {
     this.#nodes = nodes ?? this.#nodes;
   }

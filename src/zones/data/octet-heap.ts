@@ -1,11 +1,11 @@
-/** Octets of many small things in one buffer. Places are numbers and stay valid while the buffer grows. */
+/** A byte heap for many small items. Offsets are numbers and stay valid while the buffer grows. */
 import { readU32, writeU32 } from "../../dns/octets.ts";
 
-/** A free place holds the number of the next one of its length. */
+/** A free place holds the offset of the next one with its length. */
 const LINK_OCTETS = 4;
-/** Longer ones are rare, and hardly two of a length. */
+/** Longer items are rare, and seldom have the same length. */
 const MOST_REUSED = 1024;
-/** Octets of a heap from which on places are given out again: a smaller one is copied in no time. */
+/** Bytes of a heap from which on places are reused: a smaller heap is copied instead. */
 const LEAST_TO_REUSE = 64 * 1024;
 
 export class OctetHeap {
@@ -17,24 +17,24 @@ export class OctetHeap {
 
   readonly #leastToReuse: number;
 
-  /** @param leastToReuse octets from which on places are given out again */
+  /** @param leastToReuse bytes from which on places are reused */
   constructor(capacity = 512, leastToReuse: number = LEAST_TO_REUSE) {
     this.bytes = new Uint8Array(capacity);
     this.#leastToReuse = leastToReuse;
   }
 
-  /** @returns where `length` octets are free to be written */
+  /** @returns offset of `length` free bytes */
   allocate(length: number): number {
     const free = this.#free?.[length] ?? 0;
     if (free === 0) return this.#append(length);
     const { bytes } = this;
-    // Four octets are as many as a link has.
+    // A link needs four bytes.
     (this.#free as Uint32Array)[length] = readU32(bytes, free - 1);
     this.#garbage -= length;
     return free - 1;
   }
 
-  /** Says that nothing refers to these octets any more: they are given to who asks for as many. */
+  /** Frees bytes for reuse by an allocation of the same length. */
   free(at: number, length: number): void {
     if (length <= 0) return;
     this.#garbage += length;
@@ -44,17 +44,17 @@ export class OctetHeap {
     this.#free[length] = at + 1;
   }
 
-  /** As {@link free}, for octets that stay as they are. */
+  /** Like {@link free}, for bytes that must not be overwritten. */
   waste(length: number): void {
     this.#garbage += length;
   }
 
-  /** Octets that nothing refers to any more. */
+  /** Unused bytes. */
   get garbage(): number {
     return this.#garbage;
   }
 
-  /** Lengthens what was allocated last; see {@link isLast}. */
+  /** Extends the last allocation; see {@link isLast}. */
   extend(length: number): void {
     this.#append(length);
   }
@@ -75,17 +75,17 @@ export class OctetHeap {
     return this.#used;
   }
 
-  /** Octets of memory. */
+  /** Bytes of memory. */
   get size(): number {
     return this.bytes.length;
   }
 
-  /** Makes room for as many octets in all, so that growing moves nothing before. */
+  /** Makes room for this many bytes in total, so that growing moves nothing before. */
   reserve(octets: number): void {
     this.bytes = reserved(this.bytes, octets, uint8);
   }
 
-  /** A heap of its own with the same octets at the same places, and room for an eighth more. In portions. */
+  /** A separate heap with the same bytes at the same offsets, and with room for an eighth more. In portions. */
   async copy(pause: () => Promise<void>): Promise<OctetHeap> {
     const copy = new OctetHeap(0);
     copy.bytes = await copied(this.bytes, this.#used, uint8, pause);
@@ -95,7 +95,7 @@ export class OctetHeap {
     return copy;
   }
 
-  /** Forgets everything. @returns what is to be discarded */
+  /** Removes everything. @returns the array to discard */
   clear(): Uint8Array {
     const { bytes } = this;
     this.bytes = new Uint8Array(LEAST_LENGTH);
@@ -105,12 +105,15 @@ export class OctetHeap {
     return bytes;
   }
 
-  /** Octets that can be allocated before anything has to be moved. */
+  /** Bytes that can be allocated before anything has to be moved. */
   get room(): number {
     return this.bytes.length - this.#used;
   }
 
-  /** Makes sure of {@link room} in portions, so that no allocation has to move everything. Nothing may be allocated meanwhile. */
+  /**
+   * Ensures {@link room} in portions, so that no allocation has to move everything. Nothing may be allocated until the promise
+   * resolves.
+   */
   async makeRoom(octets: number, pause: () => Promise<void>): Promise<void> {
     if (this.room >= octets) return;
     this.bytes = await moved(
@@ -122,13 +125,13 @@ export class OctetHeap {
     );
   }
 
-  /** Gives back what is not in use, where that is much. Nothing may be allocated meanwhile. */
+  /** Frees unused memory if there is much of it. Nothing may be allocated until the promise resolves. */
   async trim(pause: () => Promise<void>): Promise<void> {
     this.bytes = await trimmed(this.bytes, this.#used, uint8, pause);
   }
 
   #grow(): void {
-    // Half as much again: twice would leave half of a large zone's buffer unused.
+    // Half as much again: doubling would leave half of a large zone's buffer unused.
     const grown = new Uint8Array(grownLength(this.bytes, this.#used));
     grown.set(this.bytes);
     this.bytes = grown;
@@ -137,15 +140,15 @@ export class OctetHeap {
 
 const uint8 = (length: number): Uint8Array => new Uint8Array(length);
 
-/** Half as long again, or as long as is needed. */
+/** Half as long again, or as long as needed. */
 export function grownLength({ length }: { readonly length: number }, needed: number): number {
   return Math.max(needed, length + (length >>> 1));
 }
 
-/** There is room for one more of whatever has its fields side by side. */
+/** There is room for one more element with several fields. */
 const LEAST_LENGTH = 64;
 
-/** A typed array that is as long at least, with the same beginning. */
+/** A typed array of at least this length, with the same beginning. */
 export function reserved<T extends Int32Array | Uint8Array>(
   array: T,
   length: number,
@@ -162,10 +165,10 @@ export function grown<T extends Int32Array | Uint8Array>(array: T, make: (length
   return reserved(array, Math.max(LEAST_LENGTH, array.length + (array.length >>> 1)), make);
 }
 
-/** Octets from which on an array is moved in portions, and its spare room costs nothing before it is used: the system has no page for it. */
+/** Bytes from which on an array is moved in portions. Its unused room costs nothing, because the system commits no pages for it. */
 const LARGE = 1024 * 1024;
 
-/** The array without what lies behind `used`, where that is more than a quarter. Some room stays, so that changes move nothing. */
+/** The array without the part after `used`, if that is more than a quarter. Some room stays, so that changes move nothing. */
 export async function trimmed<T extends Int32Array | Uint8Array>(
   array: T,
   used: number,
@@ -177,15 +180,15 @@ export async function trimmed<T extends Int32Array | Uint8Array>(
   return await moved(array, used, make, pause, used + (used >>> (isLarge ? 3 : 6)));
 }
 
-/** Octets that are copied in some tenths of a millisecond: memory that is used for the first time is slow. */
+/** Bytes copied between two pauses: the first use of memory is slow. */
 const PORTION = 512 * 1024;
 
-/** Frees the memory of an array that nobody refers to any more at once: V8 by itself takes its time. */
+/** Frees the memory of an unused array at once, without waiting for V8. */
 export function discard({ buffer }: Int32Array | Uint32Array | Uint8Array): void {
   if (buffer instanceof ArrayBuffer) buffer.transfer(0);
 }
 
-/** As {@link copied}, in place of an array that nobody refers to any more. */
+/** Like {@link copied}, replacing an unused array. */
 export async function moved<T extends Int32Array | Uint8Array>(
   array: T,
   used: number,
@@ -198,7 +201,10 @@ export async function moved<T extends Int32Array | Uint8Array>(
   return copy;
 }
 
-/** The first `used` fields in an array of its own, with room for an eighth more unless `length` says otherwise. Nobody may write to them meanwhile. */
+/**
+ * The first `used` fields in a new array, with room for an eighth more, or of the given length. They must not be written to until
+ * the promise resolves.
+ */
 export async function copied<T extends Int32Array | Uint8Array>(
   array: T,
   used: number,

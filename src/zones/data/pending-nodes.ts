@@ -1,14 +1,15 @@
 /**
- * Nodes of a zone that a change is about to alter, each with the head of its list of RRsets before and after. The table stands beside the tree
- * of names: a node of it has the number of its place here where its head stood, so that a look-up which comes to other nodes does not notice.
+ * Nodes of a zone that a pending change alters, each with the head of its list of RRsets before and after. The table is separate
+ * from the tree of names: a pending node has its index in this table in place of its head, so that look-ups of other nodes are
+ * unaffected.
  */
 import { discard, grown, grownLength, moved } from "./octet-heap.ts";
 
-/** Which of the two states is looked at. The numbers are the fields of an entry. */
+/** Selects one of the two states. The numbers are the fields of an entry. */
 export const Side = { BEFORE: 1, AFTER: 2 } as const;
 export type SideNumber = (typeof Side)[keyof typeof Side];
 
-/** Heads of lists that are none: the node is there for the sake of those below it, or it is not there. */
+/** An empty list: the node exists for the nodes below it, or does not exist. */
 export const EMPTY = -1;
 export const ABSENT = -2;
 
@@ -17,12 +18,12 @@ const FIELDS = 3;
 const int32 = (length: number): Int32Array => new Int32Array(length);
 
 export class PendingNodes {
-  /** What whoever asks gets to see. */
+  /** The state that look-ups see. */
   side: SideNumber = Side.BEFORE;
   #entries = int32(64 * FIELDS);
   count = 0;
 
-  /** @returns the place */
+  /** @returns the index */
   add(node: number, before: number, after: number): number {
     if ((this.count + 1) * FIELDS > this.#entries.length) this.#entries = grown(this.#entries, int32);
     const at = this.count * FIELDS;
@@ -36,7 +37,7 @@ export class PendingNodes {
     return this.#entries[place * FIELDS + NODE] as number;
   }
 
-  /** The head that counts now. */
+  /** The head in the current state. */
   head(place: number): number {
     return this.#entries[place * FIELDS + this.side] as number;
   }
@@ -53,18 +54,18 @@ export class PendingNodes {
     this.#entries[place * FIELDS + Side.AFTER] = head;
   }
 
-  /** Octets of memory. */
+  /** Bytes of memory. */
   get size(): number {
     return this.#entries.length * 4;
   }
 
-  /** Frees the memory of a table that nobody needs any more. */
+  /** Frees the memory of an unused table. */
   discard(): void {
     this.count = 0;
     discard(this.#entries);
   }
 
-  /** In portions. Nobody may add to it meanwhile. */
+  /** In portions. Nothing may be added until the promise resolves. */
   async makeRoom(nodes: number, pause: () => Promise<void>): Promise<void> {
     const used = this.count * FIELDS;
     const needed = used + nodes * FIELDS;

@@ -1,11 +1,11 @@
-/** A sort that lets others have their turn. */
+/** A sort that gives way to other work. */
 
-/** Comparisons of a portion: some tenths of a millisecond. */
+/** Comparisons between two pauses. */
 const PORTION = 1_000;
 
 /**
- * Merges runs of growing length.
- * @param numbers are used up
+ * Merge sort with runs of growing length.
+ * @param numbers are overwritten
  */
 export async function sortInPortions(
   numbers: Int32Array<ArrayBuffer>,

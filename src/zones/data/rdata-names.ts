@@ -1,8 +1,8 @@
-/** Where domain names stand in RDATA, for the types whose names a server looks at. */
+/** Positions of domain names in RDATA, for the types with names that a server uses. */
 import { FOLD, octetAt } from "../../dns/octets.ts";
 import { RecordType } from "../../dns/type-names.ts";
 
-/** Octets in front of the names, and how many names there are. */
+/** Octets before the names, and the number of names. */
 export interface NamesInRdata {
   readonly offset: number;
   readonly count: number;
@@ -36,7 +36,7 @@ export function compressibleNames(type: number): NamesInRdata | undefined {
   return type < 64 ? COMPRESSIBLE[type] : undefined;
 }
 
-/** Where the host stands whose addresses belong into the additional section; -1 for types without one. */
+/** Offset of the host whose addresses belong in the additional section; -1 for types without one. */
 export function hostOffset(type: number): number {
   switch (type) {
     case RecordType.NS:
@@ -53,7 +53,7 @@ export function hostOffset(type: number): number {
 }
 
 /**
- * Whether RDATA of the same length are the same, but for upper and lower case in the names that {@link compressibleNames} tells of.
+ * Whether RDATA of the same length are equal, ignoring case in the names of {@link compressibleNames}.
  * @param differ the first octet that differs
  */
 export function areSameData(
@@ -68,7 +68,7 @@ export function areSameData(
   if (names === undefined || differ < names.offset) return false;
   let namesEnd = names.offset;
   for (let left = names.count; left > 0 && namesEnd < length; left--) namesEnd += nameLength(rdata, namesEnd);
-  // Lengths of labels are below any letter.
+  // Length octets are below any letter.
   for (let index = differ; index < length; index++) {
     const one = octetAt(bytes, at + index);
     const other = octetAt(rdata, index);
@@ -77,7 +77,7 @@ export function areSameData(
   return true;
 }
 
-/** RDATA in octets of their own, with the names that {@link compressibleNames} tells of in lower case. */
+/** A copy of RDATA with the names of {@link compressibleNames} in lower case. */
 export function foldedData(type: number, rdata: Uint8Array): Uint8Array {
   const folded = rdata.slice();
   const names = compressibleNames(type);
@@ -97,7 +97,7 @@ export function nameLength(bytes: Uint8Array, at: number): number {
   return end + 1 - at;
 }
 
-/** A name in lower case, in octets of its own. */
+/** A copy of a name in lower case. */
 export function foldedName(name: Uint8Array, length: number): Uint8Array {
   return Uint8Array.from({ length }, (_, at) => octetAt(FOLD, octetAt(name, at)));
 }

@@ -1,4 +1,4 @@
-/** Records one after the other in a buffer of octets: what came or went in a change of a zone. */
+/** Records packed into a byte buffer: added or removed by a change of a zone. */
 import { Name } from "../../dns/name.ts";
 import { RecordClass } from "../../dns/numbers.ts";
 import { octetAt, readU16, readU32, writeU16, writeU32 } from "../../dns/octets.ts";
@@ -15,7 +15,7 @@ export interface PlainRecord {
   readonly rdata: Uint8Array;
 }
 
-/** Octets that are added between two pauses. */
+/** Bytes added between two pauses. */
 const COMING_OCTETS = 64 * 1024;
 /** Length of the owner, type, TTL, length of RDATA. */
 const HEAD = 9;
@@ -24,7 +24,7 @@ export class RecordLog {
   readonly #heap = new OctetHeap();
   count = 0;
 
-  /** Octets of memory. */
+  /** Bytes of memory. */
   get size(): number {
     return this.#heap.size;
   }
@@ -34,13 +34,13 @@ export class RecordLog {
     return this.#heap.makeRoom(COMING_OCTETS, pause);
   }
 
-  /** Frees the memory of a log that nobody wants. */
+  /** Frees the memory of an unused log. */
   discard(): void {
     this.count = 0;
     discard(this.#heap.clear());
   }
 
-  /** Octets of the records. */
+  /** Bytes of the records. */
   get used(): number {
     return this.#heap.used;
   }
@@ -69,12 +69,12 @@ export class RecordLog {
     this.add(owner, owner.length, type, ttl, rdata, 0, rdata.length);
   }
 
-  /** A log of its own with the same octets, to be taken elsewhere; see {@link fromOctets}. */
+  /** A copy of the bytes, for transfer to another thread; see {@link fromOctets}. */
   toOctets(): Uint8Array {
     return this.#heap.bytes.slice(0, this.#heap.used);
   }
 
-  /** What {@link toOctets} gave. */
+  /** Wraps the result of {@link toOctets}. */
   static fromOctets(octets: Uint8Array): RecordLog {
     const log = new RecordLog();
     log.#heap.bytes = octets;

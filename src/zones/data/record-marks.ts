@@ -1,16 +1,16 @@
-/** Ticks off records of a zone: a bit for each. */
+/** Ticks off records of a zone: one bit per record. */
 import { readU16 } from "../../dns/octets.ts";
 import { discard } from "./octet-heap.ts";
 import type { ZoneRecords } from "./zone-records.ts";
 
-/** Records of an RRset that a number has bits for. */
+/** Records of an RRset that fit into a number's bits. */
 const BITS = 32;
 
 export class RecordMarks {
   readonly #records: ZoneRecords;
-  /** By RRset: of most, all records fit in here. */
+  /** By RRset; enough for most. */
   readonly #bits: Uint32Array;
-  /** Of larger ones. */
+  /** For larger RRsets. */
   readonly #large = new Map<number, Set<number>>();
 
   constructor(records: ZoneRecords) {
@@ -18,7 +18,7 @@ export class RecordMarks {
     this.#bits = new Uint32Array(records.rrsetLimit);
   }
 
-  /** @returns false where there is no such record with this TTL */
+  /** @returns false if there is no such record with this TTL */
   mark(
     owner: Uint8Array,
     ownerLength: number,
@@ -42,7 +42,7 @@ export class RecordMarks {
     return true;
   }
 
-  /** Frees the memory of marks that nobody needs any more. */
+  /** Frees the memory of unused marks. */
   discard(): void {
     discard(this.#bits);
   }

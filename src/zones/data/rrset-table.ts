@@ -1,4 +1,4 @@
-/** RRsets as numbers: what there is of each stands side by side in one typed array. */
+/** RRsets as numbers: the fields of each are adjacent in one typed array. */
 import { copied, grown, grownLength, moved, reserved, trimmed } from "./octet-heap.ts";
 
 export const NO_RRSET = -1;
@@ -10,14 +10,19 @@ const NEXT = 2;
 const DATA = 3;
 const EXTENT = 4;
 const FIELDS = 5;
-/** In EXTENT beside size and count: the data have room up to the next power of two. A count has 15 bits: each record takes two octets. */
+/**
+ * A flag in EXTENT beside size and count: the data have room up to the next power of two. A count has 15 bits, because each record
+ * takes at least two octets.
+ */
 export const PADDED = 0x8000_0000;
 
-/** The base of `ZoneRecords`, which says where RRsets belong: one object for both, as each step from one to another is a wait for memory. */
+/**
+ * The base of `ZoneRecords`, which links RRsets to nodes. One object for both, because each step to another object is a cache miss.
+ */
 export class RrsetTable {
   /**
-   * Five numbers for each RRset. TYPE: the type, and above it, for RRSIG, the type that is covered: signatures of each type are an RRset of
-   * their own. EXTENT: octets of data, and above it the number of records.
+   * Five numbers for each RRset. TYPE: the type, and above it, for RRSIG, the covered type: signatures of each type are a separate
+   * RRset. EXTENT: bytes of data, and above it the number of records.
    */
   #rrsets = int32(8 * FIELDS);
   #used = 0;
@@ -57,7 +62,7 @@ export class RrsetTable {
     return ((this.#rrsets[rrset * FIELDS + EXTENT] as number) >>> 16) & 0x7fff;
   }
 
-  /** Where the first record stands in the heap: its length in two octets, then RDATA; the next one follows. */
+  /** Offset of the first record in the heap: its length in two bytes, then RDATA; the next one follows. */
   data(rrset: number): number {
     return (this.#rrsets[rrset * FIELDS + DATA] as number) >>> 0;
   }
@@ -87,7 +92,7 @@ export class RrsetTable {
     this.#rrsets[rrset * FIELDS + EXTENT] = padding | (count << 16) | size;
   }
 
-  /** Octets of the heap that belong to the RRset. */
+  /** Bytes of the heap that belong to the RRset. */
   protected capacity(rrset: number): number {
     const size = this.dataSize(rrset);
     return this.padding(rrset) === 0 ? size : powerOfTwo(size);
@@ -116,13 +121,13 @@ export class RrsetTable {
     return twin;
   }
 
-  /** The number is given to the next RRset. */
+  /** The number is reused for a later RRset. */
   protected freeRrset(rrset: number): void {
     this.setNext(rrset, this.#free);
     this.#free = rrset;
   }
 
-  /** Octets of memory. */
+  /** Bytes of memory. */
   protected get tableSize(): number {
     return this.#rrsets.length * 4;
   }
@@ -131,12 +136,12 @@ export class RrsetTable {
     return this.#used * FIELDS * 4;
   }
 
-  /** RRsets that can come without anything having to be moved. */
+  /** RRsets that can be added before anything has to be moved. */
   protected get tableRoom(): number {
     return Math.floor(this.#rrsets.length / FIELDS) - this.#used;
   }
 
-  /** Nobody may change the table meanwhile, nor in the following ones. */
+  /** The table must not change until the promise resolves. */
   protected async trimTable(pause: () => Promise<void>): Promise<void> {
     this.#rrsets = await trimmed(this.#rrsets, this.#used * FIELDS, int32, pause);
   }
@@ -158,7 +163,7 @@ export class RrsetTable {
     this.#free = other.#free;
   }
 
-  /** Forgets all RRsets. @returns what is to be discarded */
+  /** Removes all RRsets. @returns the array to discard */
   protected clearTable(): Int32Array {
     const former = this.#rrsets;
     this.#rrsets = int32(8 * FIELDS);

@@ -1,9 +1,9 @@
-/** What a change of a zone takes away and adds. */
+/** The removed and added records of a change. */
 import type { PlainRecord, RecordLog } from "./record-log.ts";
 
 /** One step from a state of a zone to the next. */
 export interface ZoneChange {
-  /** The serial of the state in front of it. */
+  /** The serial of the previous state. */
   readonly from: number;
   /** Of the next state. */
   readonly soa: PlainRecord;

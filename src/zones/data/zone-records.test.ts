@@ -26,7 +26,7 @@ const change: fc.Arbitrary<Change> = fc.record({
   address: fc.nat({ max: 6 }),
 });
 
-/** What the records should be: owner and type to RDATA in the order in which they came, and the TTL. */
+/** The expected records: owner and type to RDATA in order of arrival, and the TTL. */
 class Model {
   readonly rrsets = new Map<string, { ttl: number; readonly data: string[] }>();
 
@@ -65,7 +65,7 @@ function rdataOf(type: number, address: number): Uint8Array {
     : Uint8Array.of(type & 255, 0, 2, address);
 }
 
-test("holds what a plain map holds, whatever comes and goes", () => {
+test("equals a plain map after any additions and removals", () => {
   fc.assert(
     fc.property(fc.array(change, { maxLength: 120 }), (changes) => {
       const records = new ZoneRecords(apex);
@@ -114,7 +114,7 @@ test("holds what a plain map holds, whatever comes and goes", () => {
   );
 });
 
-test("an RRset that fits into no message is refused, one that grows from all sides is kept whole", () => {
+test("an RRset too large for a message is refused, and one that grows on all sides stays complete", () => {
   const records = new ZoneRecords(apex);
   const { wire } = apex;
   const other = Name.parse("x.example.org.").wire;
@@ -130,7 +130,7 @@ test("an RRset that fits into no message is refused, one that grows from all sid
   assert.equal(records.add(wire, wire.length, 10, 60, large, large.length), Added.TOO_LARGE);
 });
 
-test("names outside of the zone are not taken, and names in it compare without case", () => {
+test("names outside of the zone are refused, and names in it compare without case", () => {
   const records = new ZoneRecords(apex);
   for (const [text, expected] of [
     ["example.net.", Added.OUT_OF_ZONE],
@@ -144,7 +144,7 @@ test("names outside of the zone are not taken, and names in it compare without c
   }
 });
 
-test("what gave back its spare memory grows again, however little it holds", async () => {
+test("a trimmed zone grows again, however little it holds", async () => {
   for (const names of [1, 2, 3, 5, 20]) {
     const records = new ZoneRecords(apex);
     for (let index = 0; index < names; index++) {
@@ -159,7 +159,7 @@ test("what gave back its spare memory grows again, however little it holds", asy
   }
 });
 
-test("what grows in portions is as what grows at once", async () => {
+test("growing in portions gives the same result as growing at once", async () => {
   const [first, second] = [new ZoneRecords(apex), new ZoneRecords(apex)];
   let pauses = 0;
   const pause = async (): Promise<void> => void pauses++;
@@ -186,7 +186,7 @@ test("what grows in portions is as what grows at once", async () => {
   }
 });
 
-test("where room was made before, everything is as it is without, and nothing grows", () => {
+test("with reserved room, the result is the same and nothing grows", () => {
   const fill = (records: ZoneRecords): void => {
     for (let index = 0; index < 2_000; index++) {
       const { wire } = Name.parse(`n${index}.m${index % 7}.example.org.`);

@@ -1,6 +1,6 @@
 /**
- * The records of a zone: RRsets hang on the nodes of its names. An RRset is a number; its data stand one after the other in a buffer of
- * octets, each behind its length. Nothing here is an object per record, so that the garbage collector has nothing to walk.
+ * The records of a zone: RRsets are linked to the nodes of its names. An RRset is a number; its data are consecutive in a byte
+ * buffer, each after its length. There is no object per record, so the garbage collector has nothing to walk.
  */
 import { MAX_NAME_OCTETS, Name } from "../../dns/name.ts";
 import { FOLD, octetAt, readU16, writeU16 } from "../../dns/octets.ts";
@@ -12,20 +12,20 @@ import { areSameData } from "./rdata-names.ts";
 import type { PlainRecord } from "./record-log.ts";
 import { kindOf, NO_RRSET, PADDED, powerOfTwo, RrsetTable } from "./rrset-table.ts";
 
-/** What became of a record that was to be added. */
+/** The result of adding a record. */
 export const Added = { NEW: 0, DUPLICATE: 1, OUT_OF_ZONE: 2, TOO_LARGE: 3 } as const;
 export type AddedResult = (typeof Added)[keyof typeof Added];
 
 /** No message holds more. */
 const MAX_RRSET_OCTETS = 65_535;
-/** RDATA stands behind its length. */
+/** Before RDATA. */
 const LENGTH_OCTETS = 2;
 
-/** Octets that are moved in no time. */
+/** Bytes that are moved quickly. */
 const SMALL = 1024 * 1024;
 /** New nodes that a record may need; names with more new labels are rare. */
 const LABELS = 2;
-/** Records that are added between two pauses, and their octets; where there are more, something large has to be moved. */
+/** Records added between two pauses, and their bytes; with more, something large has to be moved. */
 const COMING = 1_500;
 const COMING_OCTETS = 128 * 1024;
 
@@ -35,7 +35,7 @@ export class ZoneRecords extends RrsetTable {
   readonly heap: OctetHeap;
   readonly names: ZoneTree;
   #recordCount = 0;
-  /** While a change is pending, of the state before it. */
+  /** While a change is pending, the count of the state before it. */
   #countBefore = 0;
   readonly #incoming = new Uint8Array(MAX_RRSET_OCTETS);
   readonly #starts = new Uint8Array(128);
@@ -47,14 +47,16 @@ export class ZoneRecords extends RrsetTable {
     this.names = names;
   }
 
-  /** Gives back what is not in use, where that is much: growing leaves up to a third unused. Nothing may change meanwhile. */
+  /**
+   * Frees unused memory if there is much of it: growing leaves up to a third unused. Nothing may change until the promise resolves.
+   */
   async trim(pause: () => Promise<void>): Promise<void> {
     await this.heap.trim(pause);
     await this.names.trim(pause);
     await this.trimTable(pause);
   }
 
-  /** Gives all memory back, an array a turn, and holds nothing from the first one on. */
+  /** Frees all memory, one array per turn. The records are empty from the first turn on. */
   async release(pause: () => Promise<void>): Promise<void> {
     const former = [this.heap.clear(), ...this.names.clear(), this.clearTable()];
     this.#recordCount = 0;
@@ -64,7 +66,9 @@ export class ZoneRecords extends RrsetTable {
     }
   }
 
-  /** Where all is large, makes room in portions for what is added between two pauses. Nothing may change meanwhile. */
+  /**
+   * For large records, makes room in portions for the additions between two pauses. Nothing may change until the promise resolves.
+   */
   async makeRoom(pause: () => Promise<void>): Promise<void> {
     await this.names.pending?.makeRoom(COMING * LABELS, pause);
     if (this.hasRoomFor(COMING, COMING_OCTETS)) return;
@@ -73,14 +77,14 @@ export class ZoneRecords extends RrsetTable {
     await this.makeTableRoom(COMING, pause);
   }
 
-  /** Makes room for as much as others have. */
+  /** Makes room for as much as `other` has. */
   reserveAs(other: ZoneRecords): void {
     this.heap.reserve(other.heap.used);
     this.names.reserve(other.names.limit);
     this.reserveTableAs(other);
   }
 
-  /** The same records in memory of their own, and room for more. In portions; nothing may change meanwhile. */
+  /** Copies the records, with room for more. In portions; nothing may change until the promise resolves. */
   async copy(pause: () => Promise<void>): Promise<ZoneRecords> {
     const heap = await this.heap.copy(pause);
     const copy = new ZoneRecords(this.apex, heap, await this.names.copy(heap, pause));
@@ -89,13 +93,13 @@ export class ZoneRecords extends RrsetTable {
     return copy;
   }
 
-  /** Whether so many records of so many octets can come without anything that is large having to be moved. */
+  /** Whether this many records of this many bytes can be added without moving anything large. */
   hasRoomFor(records: number, octets: number): boolean {
     if (this.size < SMALL) return true;
     return this.tableRoom >= records && this.names.room >= records * LABELS && this.heap.room >= octets;
   }
 
-  /** Octets of memory that are in use. */
+  /** Bytes of memory in use. */
   get used(): number {
     return this.heap.used + this.names.used + this.tableUsed;
   }
@@ -104,17 +108,17 @@ export class ZoneRecords extends RrsetTable {
     return this.names.pending?.side === Side.BEFORE ? this.#countBefore : this.#recordCount;
   }
 
-  /** Octets of memory. */
+  /** Bytes of memory. */
   get size(): number {
     return this.heap.size + this.names.size + this.tableSize + (this.names.pending?.size ?? 0);
   }
 
-  /** The node of a name, made if need be; NO_NODE for names that do not lie in the zone. */
+  /** The node of a name, created on request; NO_NODE for names outside of the zone. */
   nodeFor(owner: Uint8Array, length: number, make: boolean): number {
     return this.#node(owner, 0, length, make);
   }
 
-  /** The node of the name that stands at `bytes[at]`. */
+  /** The node of the name at `bytes[at]`. */
   nodeAt(bytes: Uint8Array, at: number, length: number): number {
     return this.#node(bytes, at, length, false);
   }
@@ -139,7 +143,7 @@ export class ZoneRecords extends RrsetTable {
     return node;
   }
 
-  /** Whether the uncompressed name at `bytes[at]` is the apex or lies below it. */
+  /** Whether the uncompressed name at `bytes[at]` is the apex or below it. */
   liesInZone(bytes: Uint8Array, at: number, length: number): boolean {
     const apex = this.apex.wire;
     let start = 0;
@@ -179,7 +183,7 @@ export class ZoneRecords extends RrsetTable {
     return this.names.firstRrset(node);
   }
 
-  /** Adds a record. Where TTLs of an RRset differ, the smallest counts for all (RFC 2181 section 5.2). */
+  /** Adds a record. If TTLs of an RRset differ, the smallest applies to all (RFC 2181 section 5.2). */
   add(
     owner: Uint8Array,
     ownerLength: number,
@@ -223,7 +227,7 @@ export class ZoneRecords extends RrsetTable {
     return Added.NEW;
   }
 
-  /** @returns false where there was no such record */
+  /** @returns false if there is no such record */
   remove(owner: Uint8Array, ownerLength: number, type: number, rdata: Uint8Array, length: number): boolean {
     if (this.locate(owner, ownerLength, type, rdata, length) < 0) return false;
     const node = this.nodeFor(owner, ownerLength, false);
@@ -240,7 +244,7 @@ export class ZoneRecords extends RrsetTable {
     const room = this.capacity(rrset);
     this.heap.bytes.copyWithin(at, at + removed, start + size);
     this.setExtent(rrset, size - removed, this.count(rrset) - 1, this.padding(rrset));
-    // Without padding the capacity is the size: what lies behind it is lost.
+    // Without padding the capacity is the size: the bytes after it are lost.
     const left = this.capacity(rrset);
     this.heap.free(start + left, room - left);
     return true;
@@ -258,7 +262,7 @@ export class ZoneRecords extends RrsetTable {
   /** The RRset that {@link locate} found last. */
   located: number = NO_RRSET;
 
-  /** Where a record stands in the heap, behind its length; -1 for nowhere. Its RRset is then {@link located}. */
+  /** Offset of a record in the heap, after its length; -1 if not found. Sets {@link located} to its RRset. */
   locate(owner: Uint8Array, ownerLength: number, type: number, rdata: Uint8Array, length: number): number {
     const node = this.nodeFor(owner, ownerLength, false);
     if (node === NO_NODE) return -1;
@@ -270,7 +274,7 @@ export class ZoneRecords extends RrsetTable {
     return this.#find(rrset, incoming, length);
   }
 
-  /** Takes an RRset with all of its records away. */
+  /** Removes an RRset with all of its records. */
   removeRrset(node: number, rrset: number): void {
     const removed = this.#touched(node, rrset);
     let before = NO_RRSET;
@@ -284,13 +288,13 @@ export class ZoneRecords extends RrsetTable {
     this.names.prune(node);
   }
 
-  /** From now on changes are seen with Side.AFTER alone, and made with it. */
+  /** From now on, changes are made and visible only with Side.AFTER. */
   begin(): void {
     this.#countBefore = this.#recordCount;
     this.names.begin();
   }
 
-  /** Lets some of the nodes that a change altered be what they are on one of the sides, for good. @returns whether that was all */
+  /** Fixes some of the changed nodes to one of the sides. @returns whether these were the last */
   settle(from: number, count: number, side: SideNumber): boolean {
     const { pending } = this.names;
     if (pending === undefined) return true;
@@ -307,7 +311,7 @@ export class ZoneRecords extends RrsetTable {
     return true;
   }
 
-  /** Frees the RRsets of one list, and those of their data that the other has not. */
+  /** Frees the RRsets of one list, and their data unless the other list shares them. */
   #freeList(list: number, kept: number): void {
     for (let rrset = list; rrset >= 0; ) {
       const next = this.next(rrset);
@@ -317,7 +321,7 @@ export class ZoneRecords extends RrsetTable {
     }
   }
 
-  /** Gives a node that is about to be changed a list of its own, while that is not to be seen. Data are shared until they change. */
+  /** Gives a node a second list before an invisible change. Data are shared until they change. */
   #touch(node: number): void {
     if (this.names.pending === undefined || this.names.isPending(node)) return;
     const before = this.names.firstRrset(node);
@@ -331,7 +335,7 @@ export class ZoneRecords extends RrsetTable {
     }
   }
 
-  /** As {@link #touch}. @returns the number that the RRset has then */
+  /** Like {@link #touch}. @returns the new number of the RRset */
   #touched(node: number, rrset: number): number {
     const kind = this.kind(rrset);
     this.#touch(node);
@@ -340,7 +344,7 @@ export class ZoneRecords extends RrsetTable {
     return touched;
   }
 
-  /** Whether the data are those of the state before, too. */
+  /** Whether the data also belong to the previous state. */
   #isShared(node: number, rrset: number): boolean {
     const { pending } = this.names;
     return pending !== undefined && this.#isIn(pending.before(this.names.place(node)), this.data(rrset));
@@ -351,13 +355,15 @@ export class ZoneRecords extends RrsetTable {
     return false;
   }
 
-  /** Where the data of an RRset stand, which may be written to. */
+  /** Offset of an RRset's data that may be written to. */
   #own(node: number, rrset: number): number {
     const at = this.data(rrset);
     return this.#isShared(node, rrset) ? this.#move(rrset, this.dataSize(rrset), 0) : at;
   }
 
-  /** Where the record stands within its RRset's data, -1 for nowhere. Names of the old types are the same in upper and lower case. */
+  /**
+   * Offset of the record within its RRset's data, -1 if not found. Names of the old types are compared without regard to case.
+   */
   #find(rrset: number, rdata: Uint8Array, length: number): number {
     const { bytes } = this.heap;
     let at = this.data(rrset);
@@ -390,7 +396,7 @@ export class ZoneRecords extends RrsetTable {
     for (let index = 0; index < length; index++) bytes[at + LENGTH_OCTETS + index] = octetAt(rdata, index);
   }
 
-  /** Gives an RRset room for `needed` octets, and returns where it stands now. */
+  /** Gives an RRset room for `needed` bytes, and returns its new offset. */
   #makeRoom(node: number, rrset: number, size: number, needed: number): number {
     const at = this.data(rrset);
     if (this.#isShared(node, rrset)) return this.#move(rrset, powerOfTwo(needed), PADDED);
@@ -405,7 +411,7 @@ export class ZoneRecords extends RrsetTable {
     return moved;
   }
 
-  /** Copies the data of an RRset to where there is room for so many octets. */
+  /** Copies the data of an RRset to a place with room for this many bytes. */
   #move(rrset: number, room: number, padding: number): number {
     const at = this.data(rrset);
     const size = this.dataSize(rrset);

@@ -1,4 +1,4 @@
-/** A zone as records, for who copies it as a whole. */
+/** A zone as records, for a transfer of the whole zone. */
 import type { Name } from "../../dns/name.ts";
 import { RecordClass } from "../../dns/numbers.ts";
 import { copyOctets, readU16 } from "../../dns/octets.ts";
@@ -11,13 +11,13 @@ import { APEX } from "./name-tree.ts";
 import type { Zone } from "./zone.ts";
 import type { ZoneRecords } from "./zone-records.ts";
 
-/** All records are of one state: a change that comes meanwhile leaves what it replaces until they are read. */
+/** All records are from one state: a change during the iteration keeps the old data until they are read. */
 export function copyOfZone(zone: Zone): ZoneTransfer {
   const { version } = zone;
   return { soa: soaRecord(zone), records: () => recordsInPeace(zone, version) };
 }
 
-/** @throws Error where the zone was changed before the first record was asked for */
+/** @throws Error if the zone was changed before the first record was requested */
 function* recordsInPeace(zone: Zone, version: number): Generator<ResourceRecord> {
   if (zone.version !== version) throw new Error(`zone ${zone.apex} has changed: ask again`);
   zone.enter();
@@ -74,7 +74,7 @@ export function* rrsetRecords(records: ZoneRecords, name: Name, rrset: number): 
   const type = records.type(rrset);
   let at = records.data(rrset);
   for (let left = records.count(rrset); left > 0; left--) {
-    // The heap may have been moved since the record before.
+    // The heap may have been moved since the previous record.
     const { bytes } = records.heap;
     const length = readU16(bytes, at);
     const data = dataFromWire(type, copyOctets(bytes, at + 2, at + 2 + length));

@@ -1,4 +1,4 @@
-/** A zone as it is served: its records, and what proves that names do not exist. */
+/** A zone as it is served: its records, and the proofs that names do not exist. */
 import type { Name } from "../../dns/name.ts";
 import { readU32 } from "../../dns/octets.ts";
 import { RecordType } from "../../dns/type-names.ts";
@@ -14,20 +14,20 @@ import { NO_RRSET } from "./rrset-table.ts";
 import type { ZoneChange } from "./zone-change.ts";
 import { Added, type AddedResult, ZoneRecords } from "./zone-records.ts";
 
-/** The share of the octets that nothing refers to any more. */
+/** The fraction of unused bytes. */
 const MOST_GARBAGE = 4;
-/** Nodes of a portion: some tenths of a millisecond. */
+/** Nodes between two pauses. */
 const PORTION = 200;
 
 export class Zone {
   readonly records: ZoneRecords;
-  /** NSEC3 records and their signatures: their owners are hashes and no names of the zone (RFC 5155 section 7.2.8). */
+  /** NSEC3 records and their signatures: their owners are hashes and not names of the zone (RFC 5155 section 7.2.8). */
   readonly hashed: ZoneRecords;
   /** Nodes with NSEC, in canonical order. */
   readonly nsec: NodeOrder;
   /** Nodes of {@link hashed}, in the order of their hashes. */
   readonly nsec3: NodeOrder;
-  /** Ends of answers that were written already, for whoever answers. They are those of the zone as it is served: it does not change then. */
+  /** Ends of answers that were already written, kept by the answerer. Valid only while the served zone is unchanged. */
   readonly tails: (AnswerTail | undefined)[] = [undefined, undefined, undefined];
 
   constructor(
@@ -41,7 +41,10 @@ export class Zone {
     this.nsec3 = new NodeOrder(this.hashed, RecordType.NSEC3);
   }
 
-  /** The same zone in memory of its own, with room for more, to be put into {@link order} once it was changed. In portions. What nothing refers to any more is left out where that is much. */
+  /**
+   * A separate copy with room for more, to be changed and then put into {@link order}. In portions. Unused bytes are left out if
+   * there are many.
+   */
   async copy(pause: () => Promise<void>): Promise<Zone> {
     this.readers++;
     try {
@@ -63,7 +66,7 @@ export class Zone {
     }
   }
 
-  /** Makes room for what will much resemble another zone. */
+  /** Makes room for a zone that will be similar to another one. */
   reserveAs({ records, hashed }: Zone): void {
     this.records.reserveAs(records);
     this.hashed.reserveAs(hashed);
@@ -73,7 +76,7 @@ export class Zone {
     return this.records.apex;
   }
 
-  /** The SOA's RRset; NO_RRSET while there is none. */
+  /** The SOA's RRset; NO_RRSET before it is added. */
   get soa(): number {
     return this.records.rrset(APEX, RecordType.SOA);
   }
@@ -95,7 +98,7 @@ export class Zone {
     return this.soaNumber(0);
   }
 
-  /** Seconds for which a denial holds (RFC 2308 section 5). */
+  /** Seconds for which a negative answer may be cached (RFC 2308 section 5). */
   get negativeTtl(): number {
     return Math.min(this.records.ttl(this.soa), this.soaNumber(4));
   }
@@ -104,38 +107,38 @@ export class Zone {
     return this.records.recordCount + this.hashed.recordCount;
   }
 
-  /** Octets of memory that are in use. */
+  /** Bytes of memory in use. */
   get used(): number {
     return this.records.used + this.hashed.used + this.nsec.size + this.nsec3.size;
   }
 
-  /** Octets of memory. */
+  /** Bytes of memory. */
   get size(): number {
     return this.records.size + this.hashed.size + this.nsec.size + this.nsec3.size;
   }
 
-  /** Those that read the zone for a while and need it to stay as it is: it may not even be changed as {@link begin} says. */
+  /** Readers that need the zone unchanged for a while: not even {@link begin} is allowed. */
   readers = 0;
-  /** Transfers that go out, of the present state and of the one before. */
+  /** Outgoing transfers of the current and of the previous state. */
   #transfers = 0;
   #formerTransfers = 0;
   #onLastLeft: (() => void) | undefined;
-  /** Whoever serves it. */
+  /** Users that serve it. */
   holders = 0;
-  /** How often the zone was changed while it was served. */
+  /** Number of changes since it is served. */
   version = 0;
 
-  /** Gives the memory back at once where nobody serves or copies the zone any more: V8 by itself takes its time. */
+  /** Frees the memory at once if the zone is no longer served or transferred, without waiting for V8. */
   async release(pause: () => Promise<void>): Promise<void> {
     if (this.holders > 0 || this.readers > 0 || this.#transfers > 0 || this.isChanging) return;
-    // A copy that was promised is not begun.
+    // A promised copy is not started.
     this.version++;
     this.tails.fill(undefined);
     await this.records.release(pause);
     await this.hashed.release(pause);
   }
 
-  /** Whether {@link amend} may be called: what proves denials depends on all names, and much waste is better left behind. */
+  /** Whether {@link amend} may be called: denials depend on all names, and a zone with much waste should be copied instead. */
   get isAmendable(): boolean {
     const isSigned = this.nsec.count > 0 || this.hashed.recordCount > 0;
     return !isSigned && this.#transfers === 0 && this.mayBegin;
@@ -151,7 +154,7 @@ export class Zone {
     return garbage * MOST_GARBAGE <= used + 64 * 1024;
   }
 
-  /** Whether a change is being prepared, or what it leaves behind is not put away yet. */
+  /** Whether a change is being prepared, or its old data are not freed yet. */
   get isChanging(): boolean {
     return this.records.names.pending !== undefined || this.hashed.names.pending !== undefined;
   }
@@ -162,13 +165,13 @@ export class Zone {
     this.hashed.begin();
   }
 
-  /** Which state is seen, and changed: that before the change or that after it. To be set back in the same turn. */
+  /** Selects the state to see and change: before or after the change. Must be reset in the same turn. */
   see(side: SideNumber): void {
     for (const { names } of [this.records, this.hashed])
       if (names.pending !== undefined) names.pending.side = side;
   }
 
-  /** From this turn on the state after the change is the zone. */
+  /** From this turn on, the state after the change is the zone. */
   switchOver(nsec: Int32Array | undefined, nsec3: Int32Array | undefined): void {
     this.see(Side.AFTER);
     this.nsec.replace(nsec);
@@ -179,7 +182,7 @@ export class Zone {
     this.#transfers = 0;
   }
 
-  /** Transfers of the state before that are still under way. */
+  /** Transfers of the previous state that are still in progress. */
   get formerTransfers(): number {
     return this.#formerTransfers;
   }
@@ -189,18 +192,18 @@ export class Zone {
     this.#onLastLeft = callback;
   }
 
-  /** A transfer of the present state begins. */
+  /** A transfer of the current state begins. */
   enter(): void {
     this.#transfers++;
   }
 
-  /** A transfer of the state of a version ends. */
+  /** A transfer of a version's state ends. */
   leave(version: number): void {
     if (version === this.version) this.#transfers--;
     else if (--this.#formerTransfers === 0) this.#onLastLeft?.();
   }
 
-  /** Looks at the zone as it was in the version of a transfer that {@link enter} began. */
+  /** Evaluates `look` on the version of a transfer that {@link enter} began. */
   asOf<T>(version: number, look: () => T): T {
     if (version === this.version) return look();
     this.see(Side.BEFORE);
@@ -211,7 +214,7 @@ export class Zone {
     }
   }
 
-  /** Changes the zone while it is served, in one go. */
+  /** Changes the zone while it is served, in one turn. */
   amend({ soa, removed, added }: ZoneChange): void {
     for (const { owner, type, rdata } of removed) this.remove(owner, owner.length, type, rdata, rdata.length);
     for (const record of added) this.addPlain(record);
@@ -220,7 +223,7 @@ export class Zone {
     this.version++;
   }
 
-  /** RDATA are uncompressed. A second SOA takes the place of the first. */
+  /** RDATA are uncompressed. A second SOA replaces the first. */
   add(
     owner: Uint8Array,
     ownerLength: number,
@@ -245,7 +248,7 @@ export class Zone {
     return this.storeOf(type, rdata).remove(owner, ownerLength, type, rdata, length);
   }
 
-  /** Puts what denials need into order, and gives back spare memory; to be called after changes of many records. */
+  /** Computes the order of denials, and frees unused memory; to be called after changes of many records. */
   async order(pause: () => Promise<void> = withoutRest): Promise<void> {
     await this.nsec.build(pause);
     await this.nsec3.build(pause);
@@ -253,14 +256,14 @@ export class Zone {
     await this.hashed.trim(pause);
   }
 
-  /** To be awaited between portions of what is added, in place of the pause alone: growing would move much in one turn otherwise. */
+  /** Must be awaited between portions of added records, in place of a mere pause: otherwise growing could move much in one turn. */
   async makeRoom(pause: () => Promise<void>): Promise<void> {
     await this.records.makeRoom(pause);
     await this.hashed.makeRoom(pause);
     await pause();
   }
 
-  /** Where records of a type are kept. */
+  /** The records that store a type. */
   storeOf(type: number, rdata: Uint8Array): ZoneRecords {
     if (type === RecordType.NSEC3) return this.hashed;
     if (type !== RecordType.RRSIG) return this.records;

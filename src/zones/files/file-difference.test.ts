@@ -1,4 +1,4 @@
-/** A zone that is amended out of its file, beside one that is read from the same file as a whole. */
+/** Compares a zone that is amended from its file with one that is read from the same file as a whole. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import fc from "fast-check";
@@ -52,7 +52,7 @@ const linesOf = (log: RecordLog | undefined): readonly string[] =>
 
 const head = (serial: number): string => `$TTL 60\n@ SOA ns h ${serial} 1 1 1 1\n@ NS ns\n`;
 
-/** Names and data that meet often. */
+/** Names and data that often coincide. */
 const line = fc
   .tuple(
     fc.constantFrom("a", "b", "c.a", "D.e.f", "ns", "*.w", "@"),
@@ -69,7 +69,7 @@ const line = fc
   )
   .map((parts) => parts.join(" "));
 
-test("a zone is the same whether it is amended or read anew, time after time", async () => {
+test("a zone is the same whether it is amended or read again, time after time", async () => {
   let amended = 0;
   await fc.assert(
     fc.asyncProperty(
@@ -103,7 +103,7 @@ test("a zone is the same whether it is amended or read anew, time after time", a
   assert.ok(amended > 100, `${amended} times`);
 });
 
-test("RRsets of any size are told apart", async () => {
+test("RRsets of any size are distinguished", async () => {
   for (const size of [1, 30, 31, 32, 33, 200]) {
     const records = Array.from({ length: size }, (_, index) => `big A 10.0.${index >> 8}.${index & 255}`);
     const zone = await readWhole(`${head(1)}${records.join("\n")}\n`);
@@ -121,13 +121,13 @@ for (const [title, lines] of [
   ["a second SOA record", "@ SOA ns h 3 1 1 1 1"],
   ["thousands of records", Array.from({ length: 1_200 }, (_, index) => `n${index} A 192.0.2.1`).join("\n")],
 ] as const) {
-  test(`${title} is for who reads the whole`, async () => {
+  test(`${title} needs a full read`, async () => {
     const zone = await readWhole(text(1));
     assert.equal(await differenceTo(zone, `${text(2)}${lines}\n`), undefined);
   });
 }
 
-test("so are thousands of records that are gone", async () => {
+test("so do thousands of removed records", async () => {
   const lines = Array.from({ length: 1_200 }, (_, index) => `n${index} A 192.0.2.1`).join("\n");
   const zone = await readWhole(`${text(1)}${lines}\n`);
   assert.equal(await differenceTo(zone, text(2)), undefined);
@@ -153,13 +153,13 @@ for (const [title, lines, warning, isPlain] of [
   });
 }
 
-test("a file without SOA record is for who reads the whole, and one with the known serial is not read on", async () => {
+test("a file without SOA record needs a full read, and one with the known serial is not read further", async () => {
   const zone = await readWhole(head(1));
   assert.equal(await differenceTo(zone, "$TTL 60\n@ NS ns\n"), undefined);
   await assert.rejects(differenceTo(zone, `${head(1)}x A 192.0.2.1\n`, 1), SameSerial);
 });
 
-test("a zone is left alone while a copy of it goes out, and a copy that was not begun before a change is not begun behind it", async () => {
+test("a zone is not changed during an outgoing transfer, and a transfer that was not started before a change is not started after it", async () => {
   const zone = await readWhole(`${head(1)}a A 192.0.2.1\n`);
   const late = copyOfZone(zone);
   const records = copyOfZone(zone).records()[Symbol.iterator]();

@@ -1,6 +1,6 @@
 /**
- * What a zone's file says otherwise than the zone that is served, found without a second zone beside it. Whatever is to be complained about, and
- * too large differences, are for who reads the file as a whole.
+ * Computes the difference between a zone file and the served zone without building a second zone. Errors, warnings and large
+ * differences need a full read.
  */
 import { RecordClass } from "../../dns/numbers.ts";
 import { readU32 } from "../../dns/octets.ts";
@@ -25,17 +25,17 @@ export interface FileDifference {
   readonly warnings: readonly ZoneTextFault[];
 }
 
-/** Nodes of a portion: some tenths of a millisecond. */
+/** Nodes between two pauses. */
 const PORTION = 500;
 
-/** The file is to be read as a whole. */
+/** The file needs a full read. */
 class NotComparable extends Error {
   override readonly name = "NotComparable";
 }
 
 /**
- * @param zone what is served; must not change meanwhile
- * @returns `undefined` where the file has to be read as a whole
+ * @param zone the served zone; must not change until the promise settles
+ * @returns `undefined` if the file needs a full read
  * @throws SameSerial, or the error of the file system for the file itself
  */
 export async function readFileDifference(
@@ -61,9 +61,7 @@ export async function readFileDifference(
   }
 }
 
-/**
- * Whether no name that a pending change touches will have other data beside an alias: who reads the file as a whole has the places for the log.
- */
+/** Whether no name changed by a pending change has other data beside an alias. If one has, the full read logs its place. */
 export async function hasPlainAliases({ records }: Zone, pause: () => Promise<void>): Promise<boolean> {
   const { pending } = records.names;
   for (let place = 0; pending !== undefined && place < pending.count; place++) {
@@ -94,7 +92,7 @@ class DifferenceSink {
     const { owner, ownerLength, type, ttl, rdata, rdataLength } = record;
     if (record.class !== RecordClass.IN) return classWarning(record);
     const { comparison } = this;
-    // Which of two SOA records counts is for who reads the whole.
+    // A full read decides which of two SOA records counts.
     if (type === RecordType.SOA && comparison.soa !== undefined) throw new NotComparable();
     if (!comparison.take(owner, ownerLength, type, ttl, rdata, rdataLength))
       return outOfZoneWarning(type, this.#zone.apex);

@@ -1,4 +1,4 @@
-/** A zone's file on disk, with all that it includes, and whether it changed since it was read. */
+/** A zone's file on disk with all included files, and whether any has changed since it was read. */
 import type { BigIntStats } from "node:fs";
 import { stat } from "node:fs/promises";
 import { dirname, isAbsolute, join } from "node:path";
@@ -12,11 +12,11 @@ import type { Zone } from "../data/zone.ts";
 import { type FileDifference, readFileDifference } from "./file-difference.ts";
 import { type ReadZone, readZoneFile, SameSerial } from "./parsed-file.ts";
 
-/** The largest zones of the Internet have some 15 GB of text; nothing here is made for them. */
+/** Larger than the text of almost any zone; the largest zones of the Internet are beyond this server. */
 export const MAX_ZONE_FILE_OCTETS = 4 * 1024 * 1024 * 1024;
-/** Milliseconds of a turn. */
+/** Milliseconds of an event-loop turn. */
 const SHARE = 1;
-/** How long somebody who writes a file may pause. Milliseconds. */
+/** Milliseconds for which a program that writes the file may pause. */
 const LONGEST_PAUSE_OF_WRITER = 60_000;
 
 type FileStatus = Pick<BigIntStats, "dev" | "ino" | "size" | "mtimeMs">;
@@ -27,7 +27,7 @@ export class ZoneFileSource {
   /** The zone, if it does not begin at the origin. */
   apex: Name | undefined;
   readonly #clock: Clock;
-  /** What each file looked like when it was opened last; empty while the zone has to be read whatever they look like. */
+  /** The stamp of each file when it was last opened; empty while the zone has to be read whatever they are. */
   #stamps = new Map<string, string>();
   /** The same files, whatever their time stamps say. */
   #seen = new Map<string, FileStatus>();
@@ -40,14 +40,14 @@ export class ZoneFileSource {
   }
 
   /**
-   * Whether a file became longer soon after it was read: it was not complete then. The serial that was read says nothing about the rest, so it is read again
-   * whatever its serial. Known after {@link hasChanged}.
+   * Whether a file became longer soon after it was read, so it was incomplete then. Its serial does not cover the rest, so it is
+   * read again whatever its serial. Valid after {@link hasChanged}.
    */
   get hasGrown(): boolean {
     return this.#hasGrown;
   }
 
-  /** Whether a file differs from what was read, or cannot be looked at. */
+  /** Whether a file differs from the one that was read, or cannot be checked. */
   async hasChanged(): Promise<boolean> {
     let hasChanged = this.#stamps.size === 0;
     this.#hasGrown = false;
@@ -63,16 +63,16 @@ export class ZoneFileSource {
     return hasChanged;
   }
 
-  /** What was read was no zone, or was not taken: the same files are read again. */
+  /** The last read was invalid or was not used: the same files are read again. */
   forget(): void {
     this.#stamps.clear();
   }
 
   /**
    * Reads the zone.
-   * @param knownSerial nothing is read behind an SOA record with it
-   * @param former what is served: room is made for as much
-   * @returns `undefined` where the file has this serial
+   * @param knownSerial reading stops at an SOA record with it
+   * @param former the served zone: room is made for as much
+   * @returns `undefined` if the file has this serial
    * @throws ZoneFileError, or the error of the file system
    */
   async read(knownSerial?: number, former?: Zone): Promise<ReadZone | undefined> {
@@ -90,8 +90,8 @@ export class ZoneFileSource {
   }
 
   /**
-   * What the file says otherwise than a zone.
-   * @returns as {@link readFileDifference}, and "same" where the file has this serial
+   * The difference between the file and a zone.
+   * @returns as {@link readFileDifference}, and "same" if the file has this serial
    */
   async compare(zone: Zone, knownSerial?: number): Promise<FileDifference | "same" | undefined> {
     const options = { file: this.file, origin: this.origin, knownSerial, pause: this.#pause() };
@@ -108,7 +108,7 @@ export class ZoneFileSource {
     return new TurnShare(this.#clock, SHARE).rest;
   }
 
-  /** @returns `undefined` where the file has the known serial */
+  /** @returns `undefined` if the file has the known serial */
   async #withFiles<T>(read: (files: ZoneTextFiles) => Promise<T>): Promise<T | undefined> {
     const stamps = new Map<string, string>();
     const seen = new Map<string, FileStatus>();
@@ -120,7 +120,7 @@ export class ZoneFileSource {
         const { file: handle, status } = await openRegularFile(path, MAX_ZONE_FILE_OCTETS);
         stamps.set(path, stampOf(status));
         seen.set(path, status);
-        // A second write in the same tick of the file system's clock would leave the stamp as it is.
+        // A second write in the same tick of the file system's clock would leave the stamp unchanged.
         if (!isStampSettled(Number(status.mtimeMs), this.#clock)) isSettled = false;
         return {
           file: path,
@@ -144,7 +144,7 @@ export class ZoneFileSource {
   }
 }
 
-/** Whether the same file has more in it than before, written soon after that. */
+/** Whether the same file has grown, and was written soon after the earlier read. */
 function isContinuation(before: FileStatus, after: FileStatus): boolean {
   return (
     before.dev === after.dev &&

@@ -1,4 +1,4 @@
-/** A zone read from a file. */
+/** Reads a zone from a file. */
 import { setImmediate as nextTurn } from "node:timers/promises";
 import { Name } from "../../dns/name.ts";
 import { className, RecordClass } from "../../dns/numbers.ts";
@@ -10,7 +10,7 @@ import { NO_NODE } from "../data/name-tree.ts";
 import { Zone } from "../data/zone.ts";
 import { Added } from "../data/zone-records.ts";
 
-/** A file that is no zone. */
+/** The file is not a valid zone. */
 export class ZoneFileError extends Error {
   override readonly name = "ZoneFileError";
   readonly file: string;
@@ -32,7 +32,7 @@ export class ZoneFileError extends Error {
 
 const MAX_SHOWN = 10;
 
-/** The only fault of a file: its SOA record stands below the origin. */
+/** The only fault of the file: its SOA record is below the origin. */
 export class MisplacedSoaError extends ZoneFileError {
   /** Owner of the SOA record. */
   readonly apex: Name;
@@ -43,21 +43,21 @@ export class MisplacedSoaError extends ZoneFileError {
   }
 }
 
-/** The file has the serial that is known already. */
+/** The file has the known serial. */
 export class SameSerial extends Error {
   override readonly name = "SameSerial";
 }
 
 export interface ReadZoneFileOptions {
   readonly file: string;
-  /** Relative names are completed with it. */
+  /** Completes relative names. */
   readonly origin: Name;
   /** The zone, if it does not begin at the origin. */
   readonly apex?: Name | undefined;
   readonly files: ZoneTextFiles;
   /** Reading ends with {@link SameSerial} at an SOA record with this serial. */
   readonly knownSerial?: number | undefined;
-  /** What was read from the file before: room is made for as much. */
+  /** The zone read from the file before: room is made for as much. */
   readonly former?: Zone | undefined;
   /** Called between portions; its rejection ends the reading. */
   readonly pause?: () => Promise<void>;
@@ -126,7 +126,7 @@ class ZoneFileSink {
       return outOfZoneWarning(type, this.#zone.apex);
     }
     if (added === Added.TOO_LARGE) return `${recordTypeName(type)} records of this name fit into no message`;
-    if (isSecond) return "warning: a second SOA record of the zone: it takes the place of the first";
+    if (isSecond) return "warning: a second SOA record of the zone: it replaces the first";
     if (type === RecordType.SOA && this.#zone.serial === this.#knownSerial) throw new SameSerial();
     return this.#aliasProblem(record);
   }
@@ -137,7 +137,7 @@ class ZoneFileSink {
     if (name.isBelow(this.#zone.apex)) this.misplacedSoa = name;
   }
 
-  /** RFC 1035 section 5.2: exactly one may be there; to repeat it does no harm. */
+  /** RFC 1035 section 5.2: there must be exactly one; an identical copy does no harm. */
   #hasAnotherSoa({ owner, ownerLength, type, rdata, rdataLength }: ZoneTextRecord): boolean {
     const { hasSoa, records } = this.#zone;
     return hasSoa && records.locate(owner, ownerLength, type, rdata, rdataLength) < 0;

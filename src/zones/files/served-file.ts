@@ -1,4 +1,4 @@
-/** A zone that is served from a file, which is looked at again and again. */
+/** A zone served from a file, which is checked for changes. */
 import type { Name } from "../../dns/name.ts";
 import { formatZoneTextFault } from "../../dns/zone-text/fault.ts";
 import type { Logger } from "../../lib/logging/log.ts";
@@ -21,29 +21,29 @@ export interface FileZoneOptions {
   readonly site: Site;
   readonly origin: Name;
   readonly file: string;
-  /** Milliseconds between two looks at the file, 0 for none. */
+  /** Milliseconds between two checks of the file, 0 for none. */
   readonly reload: number;
-  /** A changed file is read whatever its serial. */
+  /** Whether a changed file is read whatever its serial. */
   readonly byMtime: boolean;
   /** If the SOA record of the file is below the origin, the zone begins there. */
   readonly mayBeginBelow?: boolean;
 }
 
-/** A shorter interval would do nothing but look. Milliseconds. */
+/** A shorter interval would only cause load. Milliseconds. */
 const SHORTEST_RELOAD = 100;
 
 export class FileZone {
   #served: ServedZone;
   readonly file: string;
   readonly reload: number;
-  /** Takes over what the file says, where the zone takes updates. */
+  /** Applies the file's content, if the zone accepts updates. */
   dynamic: DynamicZone | undefined;
   readonly #options: FileZoneOptions;
   readonly #source: ZoneFileSource;
   readonly #log: Logger;
   #timer: Timer | undefined;
   #isStopped = false;
-  /** A look at the file found it as the zone is. */
+  /** Confirmed by each check that finds the file unchanged. */
   readonly #freshness: Freshness;
   #checking: Promise<void> = Promise.resolve();
 
@@ -59,7 +59,7 @@ export class FileZone {
     this.#log = site.log;
   }
 
-  /** Another one than at first if the file turns out to have a zone below its origin. */
+  /** Changes once if the file turns out to have a zone below its origin. */
   get served(): ServedZone {
     return this.#served;
   }
@@ -76,13 +76,13 @@ export class FileZone {
     this.#freshness.confirm();
   }
 
-  /** The zone as the file has it now, beside what is served. */
+  /** The zone as the file has it now, beside the served one. */
   async readAgain(): Promise<Zone | undefined> {
     const { site, file } = this.#options;
     return (await new ZoneFileSource(file, this.served.apex, site.clock).read())?.zone;
   }
 
-  /** Reads the file. If the SOA record is below the origin, as CoreDNS 1.14 takes it, the zone begins there. */
+  /** Reads the file. If the SOA record is below the origin, which CoreDNS 1.14 accepts, the zone begins there. */
   async #read(): Promise<ReadZone | undefined> {
     try {
       return await this.#source.read();
@@ -106,14 +106,14 @@ export class FileZone {
     }
   }
 
-  /** Says that there is nothing to be served yet. */
+  /** Reports that there is nothing to serve yet. */
   waitForFile(): void {
     const complaint = missing(this.file);
     this.#freshness.fail(complaint);
     this.#log.warning(`Failed to open "${complaint}": trying again in ${formatGoDuration(this.reload)}`);
   }
 
-  /** Begins to look at the file. */
+  /** Starts to check the file. */
   watch(): void {
     if (this.reload === 0 || this.#isStopped) return;
     this.#timer = this.#options.site.clock.after(Math.max(this.reload, SHORTEST_RELOAD), () => {
@@ -121,7 +121,7 @@ export class FileZone {
     });
   }
 
-  /** Looks at the file at once, and takes over what it says. */
+  /** Checks the file at once, and applies its changes. */
   check(): Promise<void> {
     this.#checking = this.#checking.then(() => this.#check());
     return this.#checking;
@@ -145,7 +145,7 @@ export class FileZone {
     if (this.#isStopped) return;
     if (!(await this.#source.hasChanged())) return this.#confirm();
     const { zone: current } = this.served;
-    // Of a zone that takes updates, the serial in the file.
+    // For a zone that accepts updates, the serial in the file.
     const serial = this.dynamic?.base ?? current?.serial;
     const known = this.#options.byMtime || this.#source.hasGrown ? undefined : serial;
     try {
@@ -162,11 +162,11 @@ export class FileZone {
     }
   }
 
-  /** Takes over what the file says otherwise, without a second zone. @returns false where the file has to be read as a whole */
+  /** Applies the file's changes without a second zone. @returns false if the file needs a full read */
   async #amend(current: Zone, known: number | undefined): Promise<boolean> {
     const { service } = this.#options;
     const former = current.serial;
-    // A zone that takes updates is that of the file, and more.
+    // A zone that accepts updates is more than its file.
     if (this.dynamic !== undefined || !current.mayBegin) return false;
     current.readers++;
     const difference = await this.#source.compare(current, known).finally(() => current.readers--);
@@ -200,7 +200,7 @@ export class FileZone {
       );
   }
 
-  /** The file is as it was when it was read, with what was wrong with it then. */
+  /** The file is as it was when it was read, including its faults. */
   #confirm(): void {
     if (this.#freshness.fault === "" && this.served.zone !== undefined) this.#freshness.confirm();
   }
@@ -211,7 +211,7 @@ export class FileZone {
       : this.dynamic.takeOver(zone);
   }
 
-  /** Once, until the reason changes: the zone as it was stays in force. */
+  /** Once, until the reason changes: the old zone stays in force. */
   #complain(error: unknown): void {
     const reason = isMissing(error)
       ? missing(this.file)

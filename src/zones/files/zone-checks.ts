@@ -1,4 +1,4 @@
-/** What is wrong with a zone as a whole: named-checkzone finds the same. */
+/** Checks a zone as a whole, like named-checkzone. */
 
 import { Name } from "../../dns/name.ts";
 import { readU16 } from "../../dns/octets.ts";
@@ -23,7 +23,7 @@ export function checkZone(zone: Zone): ZoneProblem[] {
   if (records.rrset(APEX, RecordType.DS) >= 0)
     problems.push({
       severity: "error",
-      text: "has DS records at its apex: they belong into the parent zone",
+      text: "has DS records at its apex: they belong in the parent zone",
     });
   for (let node = APEX; node < records.names.limit; node++) {
     if (!records.names.exists(node)) continue;
@@ -43,14 +43,14 @@ function checkHosts(records: ZoneRecords, node: number, type: number, problems: 
       hostProblem(records, host, nameLength(bytes, host)) ?? missingGlue(records, node, type, host);
     if (problem !== undefined) {
       const text = `${records.nodeName(node)}/${recordTypeName(type)} '${nameAt(bytes, host)}' ${problem}`;
-      // What else points nowhere costs names below it and not the zone: named-checkzone takes it too.
+      // Other dangling records only affect names in the zone and not the zone itself: named-checkzone accepts them, too.
       problems.push({ severity: type === RecordType.NS && node === APEX ? "error" : "warning", text });
     }
     at += 2 + readU16(bytes, at);
   }
 }
 
-/** Hosts of other zones, and those below a delegation, are for others to have right. */
+/** Hosts outside of the zone, and below a delegation, are not checked. */
 function hostProblem(records: ZoneRecords, at: number, length: number): string | undefined {
   const { bytes } = records.heap;
   if (length === 1 || !records.liesInZone(bytes, at, length)) return undefined;
@@ -61,7 +61,7 @@ function hostProblem(records: ZoneRecords, at: number, length: number): string |
   return hasAddress || isBelowCut(records, node) ? undefined : NO_ADDRESS;
 }
 
-/** A name server below its own delegation is found by its glue alone (RFC 9471), one below another delegation sooner with it. */
+/** A name server below its own delegation can only be found by its glue (RFC 9471), one below another delegation faster with it. */
 function missingGlue(records: ZoneRecords, node: number, type: number, at: number): string | undefined {
   if (type !== RecordType.NS || node === APEX) return undefined;
   const { bytes } = records.heap;
@@ -88,7 +88,7 @@ function isBelowCut(records: ZoneRecords, node: number): boolean {
   return false;
 }
 
-/** A wildcard may give the addresses, and a delegation may be where they are. */
+/** A wildcard may have the addresses, and so may a delegated zone. */
 function hasCoveringName(records: ZoneRecords, at: number, length: number): boolean {
   const nearest = nearestAncestor(records, at, length);
   if (nearest === NO_NODE) return false;

@@ -1,4 +1,4 @@
-/** The zone files of a folder: those whose names match a pattern, each with the origin that follows from its name. */
+/** Finds the zone files of a folder: names that match a pattern, each with the origin that follows from its name. */
 import { readdir, realpath, stat } from "node:fs/promises";
 import { join } from "node:path";
 import { Name } from "../../dns/name.ts";
@@ -14,16 +14,16 @@ export interface ZoneFolder {
 export interface FoundZoneFile {
   readonly file: string;
   readonly origin: Name;
-  /** In a folder whose name begins with `..`: there Kubernetes keeps the files that the links of a ConfigMap's mount lead to. */
+  /** In a folder whose name begins with `..`: there Kubernetes keeps the link targets of a mounted ConfigMap. */
   readonly isBehindLinks: boolean;
 }
 
-/** More folders inside each other than anybody makes by hand. */
+/** Deeper nesting than people make by hand. */
 const MAX_DEPTH = 32;
 
 /**
- * Walks through the folder in the order of names, subfolders included, those whose names begin with `..` last. Links to files are followed,
- * links to folders are not, except for the folder itself.
+ * Walks through the folder in the order of names, including subfolders; those whose names begin with `..` come last. Links to files
+ * are followed, links to folders are not, except for the folder itself.
  * @throws the error of the file system for the folder itself
  */
 export async function findZoneFiles(folder: ZoneFolder): Promise<FoundZoneFile[]> {
@@ -46,7 +46,7 @@ async function walk(path: string, folder: ZoneFolder, found: FoundZoneFile[], pl
   for (const entry of entries) {
     const inside = join(path, entry.name);
     if (entry.isDirectory()) {
-      // A folder that went away meanwhile has no files any more.
+      // A folder deleted during the walk has no files any more.
       const below = { depth: depth + 1, isBehindLinks: isBehindLinks || isHidden(entry) };
       if (depth < MAX_DEPTH) await walk(inside, folder, found, below).catch(() => undefined);
       continue;

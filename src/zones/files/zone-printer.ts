@@ -1,4 +1,4 @@
-/** A zone as text in canonical order (RFC 4034 section 6): the SOA record first, then name by name. */
+/** Prints a zone as text in canonical order (RFC 4034 section 6): the SOA record first, then name by name. */
 
 import { formatRecord } from "../../dns/resource-record.ts";
 import { recordTypeName } from "../../dns/type-names.ts";
@@ -8,10 +8,10 @@ import type { Zone } from "../data/zone.ts";
 import type { ZoneRecords } from "../data/zone-records.ts";
 import { rrsetRecords } from "../data/zone-transfer.ts";
 
-/** Names of a portion: some tenths of a millisecond. */
+/** Names between two pauses. */
 const PORTION = 50;
 
-/** @returns the lines, each with its end, in portions of a name */
+/** @returns the lines, each with its end, grouped by name */
 export async function* zoneLines(zone: Zone, pause?: () => Promise<void>): AsyncGenerator<string> {
   for (const records of [zone.records, zone.hashed]) {
     const order = new NodeOrder(records, ANY_TYPE);
@@ -36,7 +36,7 @@ function linesOf(records: ZoneRecords, node: number): string {
   return text;
 }
 
-/** By type, signatures behind what they sign; the SOA record before everything. */
+/** By type, signatures after the records that they sign; the SOA record first. */
 function rank(records: ZoneRecords, node: number, rrset: number): number {
   const covered = records.covered(rrset);
   const type = covered === 0 ? records.type(rrset) : covered;

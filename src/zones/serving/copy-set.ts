@@ -1,6 +1,6 @@
 /**
- * Zones that several data planes serve and one of them changes (`Site.feed`): the leader tells its followers of each state of a zone, as a whole at
- * first and then as changes, so that all have the same serials.
+ * Zones that several data planes serve and one changes (`Site.feed`): the leader sends its followers each state of a zone, first as
+ * a whole and then as changes, so that all have the same serials.
  */
 import { setImmediate as nextImmediate } from "node:timers/promises";
 import { plainData } from "../../dns/resource-record.ts";
@@ -11,9 +11,9 @@ import type { ZoneChange } from "../data/zone-change.ts";
 import { copyOfZone, soaRecord } from "../data/zone-transfer.ts";
 import type { ServedZone } from "./served-zone.ts";
 
-/** Records of a message: a thousand of those go in one turn of the event loop. */
+/** Records of a message: a thousand messages are sent in one turn of the event loop. */
 const PORTION = 8;
-/** Messages that the leader sends in one turn where it sends a zone by itself. */
+/** Messages that the leader sends in one turn when it sends a whole zone. */
 const MESSAGES = 250;
 
 export interface PlainSoa {
@@ -21,7 +21,7 @@ export interface PlainSoa {
   readonly rdata: Uint8Array;
 }
 
-/** States of a zone have numbers, of the leader's counting: serials may stay as they are. */
+/** States of a zone are numbered by the leader, because serials may stay the same. */
 export type CopyMessage =
   | { readonly kind: "begin"; readonly apex: string }
   | { readonly kind: "records"; readonly apex: string; readonly octets: Uint8Array }
@@ -56,7 +56,7 @@ export class ZoneCopies {
     this.#states.set(served, 0);
   }
 
-  /** Tells the zone as it is now; it must not come to another state until the promise resolves. */
+  /** Sends the current zone; its state must not change until the promise resolves. */
   async publishWhole(served: ServedZone): Promise<void> {
     const { zone } = served;
     const state = this.#next(served);
@@ -84,7 +84,7 @@ export class ZoneCopies {
     } satisfies CopyMessage);
   }
 
-  /** Resolves once all data planes serve what was published, as {@link Feed.taken} says. */
+  /** Resolves once all data planes serve everything published, as reported by {@link Feed.taken}. */
   taken(): Promise<void> {
     return this.#feed.taken();
   }

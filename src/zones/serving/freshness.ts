@@ -1,12 +1,12 @@
-/** How fresh a zone is: when its source was heard of last, and what is wrong with it since. */
+/** The freshness of a zone: the time of the last contact with its source, and the fault since then. */
 import type { Clock } from "../../lib/time/clock.ts";
 import { formatGoDuration } from "../../lib/time/duration.ts";
 
 export class Freshness {
-  /** Where the records are from, for people: `the file db.example.org`. */
+  /** Source of the records, for people: `the file db.example.org`. */
   readonly source: string;
   readonly #clock: Clock;
-  /** By {@link Clock.now}, which nobody sets; `undefined` before the first time. */
+  /** On {@link Clock.now}, which is monotonic; `undefined` before the first contact. */
   #confirmedAt: number | undefined;
   #fault = "";
 
@@ -15,7 +15,7 @@ export class Freshness {
     this.#clock = clock;
   }
 
-  /** What is wrong, empty while all is well. */
+  /** The current fault, empty if all is well. */
   get fault(): string {
     return this.#fault;
   }
@@ -25,16 +25,16 @@ export class Freshness {
     return this.#confirmedAt;
   }
 
-  /** Milliseconds since the source was heard of. */
+  /** Milliseconds since the last contact with the source. */
   get age(): number | undefined {
     if (this.#confirmedAt === undefined) return undefined;
     return Math.max(0, this.#clock.now() - this.#confirmedAt);
   }
 
   /**
-   * The zone is as the source has it.
-   * @param at milliseconds of {@link Clock.now}, which it is unless given
-   * @returns what was wrong before
+   * The zone matches its source.
+   * @param at milliseconds of {@link Clock.now}; default: now
+   * @returns the previous fault
    */
   confirm(at: number = this.#clock.now()): string {
     const fault = this.#fault;
@@ -43,14 +43,14 @@ export class Freshness {
     return fault;
   }
 
-  /** @returns whether this is news: a reason is logged once, until it changes */
+  /** @returns whether the fault is new: a reason is logged once, until it changes */
   fail(fault: string): boolean {
     if (fault === this.#fault) return false;
     this.#fault = fault;
     return true;
   }
 
-  /** In words: `12s ago`, and what is wrong. */
+  /** In words: `12s ago`, and the fault. */
   describe(): string {
     const { age } = this;
     const since = age === undefined ? "never" : `${formatGoDuration(Math.floor(age / 1_000) * 1_000)} ago`;

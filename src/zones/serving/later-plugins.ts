@@ -1,4 +1,4 @@
-/** The plugins of the block behind the one that serves zones. */
+/** The plugins of the block after the one that serves zones. */
 import type { Name } from "../../dns/name.ts";
 import { isInChain, type PluginInstance } from "../../plugin/contract/plugin-instance.ts";
 import type { Site } from "../../plugin/contract/site.ts";
@@ -14,7 +14,7 @@ export class LaterPlugins {
     this.#site = site;
   }
 
-  /** Whether no plugin is left that could answer. */
+  /** Whether no later plugin could answer. */
   get isEmpty(): boolean {
     return this.#all.length === 0 && this.#isPlaced;
   }

@@ -1,4 +1,4 @@
-/** A zone that a plugin serves: the records in force, and who wants to know of others. */
+/** A zone that a plugin serves: the records in force, and the listeners for changes. */
 import type { Name } from "../../dns/name.ts";
 import type { Outcome } from "../../plugin/query/outcome.ts";
 import type { Query } from "../../plugin/query/query.ts";
@@ -9,18 +9,18 @@ import type { Freshness } from "./freshness.ts";
 export class ServedZone {
   /** In lower case. */
   readonly apex: Name;
-  /** As people write it: logs say it so. */
+  /** As written by the user, for logs. */
   readonly spelled: Name;
   #zone: Zone | undefined;
-  /** The way to {@link zone} from earlier states. */
+  /** The steps to {@link zone} from earlier states. */
   readonly journal: ZoneJournal = new ZoneJournal();
-  /** A copy that nobody confirmed for longer than its SOA record allows is no longer served. */
+  /** A copy that no primary has confirmed for longer than its SOA record allows is no longer served. */
   isExpired = false;
-  /** When its source was heard of. */
+  /** The last contact with its source. */
   freshness: Freshness | undefined;
-  /** Further zones of the same name, which are asked in order for what is not in this one. */
+  /** Further zones of the same name, which are searched in order for names missing here. */
   readonly behind: ServedZone[] = [];
-  /** Told of NOTIFY; without it NOTIFY is dropped. */
+  /** Handles NOTIFY; without it NOTIFY is dropped. */
   notified: ((query: Query) => Outcome) | undefined;
 
   constructor(apex: Name) {
@@ -28,7 +28,7 @@ export class ServedZone {
     this.spelled = apex;
   }
 
-  /** `undefined` until it was loaded. */
+  /** `undefined` until it is loaded. */
   get zone(): Zone | undefined {
     return this.#zone;
   }

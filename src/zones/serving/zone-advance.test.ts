@@ -34,7 +34,7 @@ function serving(zone: Zone): { readonly service: ZoneService; readonly served: 
   const served = new ServedZone(APEX);
   served.zone = zone;
   service.table.add(served);
-  // Somebody wants to know what changes.
+  // A listener for changes.
   service.onZoneChange(() => undefined);
   return { service, served };
 }
@@ -87,12 +87,12 @@ const states = fc.array(
   { minLength: 2, maxLength: 6 },
 );
 
-test("a zone comes to the same state in place and on a copy, and knows all ways there", async () => {
+test("a zone reaches the same state in place and on a copy, with all steps in its journal", async () => {
   await fc.assert(
     fc.asyncProperty(states, fc.boolean(), async (sets, isRead) => {
       const zone = zoneOf(1, sets[0] ?? []);
       const { service, served } = serving(zone);
-      // Somebody copies the zone: it has to stay as it is.
+      // The zone is being transferred and must not change.
       if (isRead) zone.readers++;
       const before = linesOf(zone);
       await service.advance(served, stepsBetween(sets), Number.POSITIVE_INFINITY);
@@ -121,7 +121,7 @@ test("a zone comes to the same state in place and on a copy, and knows all ways 
   );
 });
 
-test("a change that does not fit changes nothing, and those in front of it are in force", async () => {
+test("a change that does not fit has no effect, and those before it are in force", async () => {
   for (const isRead of [false, true]) {
     const [one, two] = ["a.example. 60 IN A 192.0.2.1", "b.example. 60 IN A 192.0.2.2"];
     const zone = zoneOf(1, [one]);
@@ -132,7 +132,7 @@ test("a change that does not fit changes nothing, and those in front of it are i
     const lying = { ...next, removed: logOf(["nope.example. 60 IN A 192.0.2.9"]) };
     await assert.rejects(service.advance(served, [good, lying], 1_000_000), ZoneChangeError);
     assert.deepEqual(linesOf(served.zone), linesOf(isRead ? zoneOf(1, [one]) : zoneOf(2, [one, two])));
-    // A step of another state than this.
+    // A step from another state.
     await assert.rejects(service.advance(served, [{ ...good, from: 7 }], 1_000_000), ZoneChangeError);
     const many = Array.from(
       { length: 3_000 },
@@ -145,7 +145,7 @@ test("a change that does not fit changes nothing, and those in front of it are i
   }
 });
 
-test("a copy leaves behind what nothing refers to any more", async () => {
+test("a copy leaves unused bytes behind", async () => {
   const { service, served } = serving(zoneOf(1, []));
   let serial = 1;
   for (let round = 0; round < 40; round++) {
@@ -171,7 +171,7 @@ test("a copy leaves behind what nothing refers to any more", async () => {
   assert.ok((served.zone?.size ?? 0) < 500_000, `${served.zone?.size}`);
 });
 
-test("a zone that is replaced gives its memory back, unless somebody else has it", async () => {
+test("a replaced zone frees its memory, unless another user has it", async () => {
   const lines = Array.from({ length: 5_000 }, (_, index) => `h${index}.example. 60 IN A 192.0.2.1`);
   const [first, second, third] = [zoneOf(1, lines), zoneOf(2, lines), zoneOf(3, lines)];
   const { size } = first;
@@ -195,7 +195,7 @@ test("a zone that is replaced gives its memory back, unless somebody else has it
 const manyLines = (count: number, from = 0): string[] =>
   Array.from({ length: count }, (_, index) => `n${from + index}.example. 60 IN A 192.0.2.1`);
 
-test("a large change is made in the zone itself, unless another generation has it or gets it meanwhile", async () => {
+test("a large change is made in the zone itself, unless another generation has it or gets it before the end", async () => {
   const [before, after] = [new Set(manyLines(3_000)), new Set(manyLines(3_000, 1_500))];
   const [change] = stepsBetween([before, after]);
   assert.ok(change);
@@ -238,13 +238,13 @@ test("a transfer that lasts through two changes keeps its state, the second bein
   assert.deepEqual(linesOf(served.zone), linesOf(zoneOf(3, states[2] ?? [])));
 });
 
-test("a difference that was compared is told as what it comes to", async () => {
+test("a compared difference is published as its effect", async () => {
   const zone = zoneOf(1, [...manyLines(10), 'm.example. 60 IN TXT "x"', 'm.example. 60 IN TXT "y"']);
   const { service, served } = serving(zone);
   const change = {
     from: 1,
     soa: plain(soa(2)),
-    // The second TTL is not that of the RRset: nothing becomes of it.
+    // The second TTL differs from that of the RRset, so it has no effect.
     removed: logOf(['m.example. 60 IN TXT "y"', "n1.example. 60 IN A 192.0.2.1"]),
     added: logOf(['m.example. 300 IN TXT "y"', "new.example. 60 IN A 192.0.2.1"]),
   };

@@ -1,4 +1,4 @@
-/** Which of a plugin's zones answers a query. */
+/** Chooses the zone of a plugin that answers a query. */
 import { RecordType } from "../../dns/type-names.ts";
 import type { Query } from "../../plugin/query/query.ts";
 import { Found, type ZoneAnswers } from "../answers/zone-answers.ts";
@@ -7,7 +7,7 @@ import type { ServedZone } from "./served-zone.ts";
 import type { ZoneTable } from "./zone-table.ts";
 
 const NO_RANK = 4;
-/** Which of several zones has the better answer: the lowest rank is the best. */
+/** Ranks the answers of several zones: the lowest is the best. */
 const RANKS: Readonly<Record<number, number>> = {
   [Found.DELEGATION]: 1,
   [Found.EMPTY_NON_TERMINAL]: 2,
@@ -25,7 +25,7 @@ export class ZoneChoice {
     this.#later = later;
   }
 
-  /** The zone with the longest name that the query's name lies in; for DS of an apex the parent's. */
+  /** The zone with the longest name that contains the query's name; for DS of an apex the parent. */
   find(query: Query): ServedZone | undefined {
     const own = this.#table.find(query.bytes, 12, query.nameEnd);
     if (query.type !== RecordType.DS || own?.apex.wire.length !== query.nameEnd - 12) return own;
@@ -33,8 +33,8 @@ export class ZoneChoice {
   }
 
   /**
-   * DS records of a zone are data of its parent, which answers even if the child is here as well (RFC 4035 section 3.1.4.1). A zone above
-   * that does not have the name, or delegates it to a zone between the two, cannot answer for the parent.
+   * DS records of a zone are data of its parent, which answers even if the child is here as well (RFC 4035 section 3.1.4.1). A
+   * higher zone cannot answer for the parent if it does not have the name, or delegates it to a zone between the two.
    */
   #parentOf(own: ServedZone, query: Query): ServedZone | undefined {
     const parent = this.#table.find(query.bytes, 12, query.nameEnd, true);
@@ -49,8 +49,8 @@ export class ZoneChoice {
   }
 
   /**
-   * Of zones with the same name the first that has the name, then the first that delegates it (src/plugins/route53/README.md). One that is not
-   * loaded may have it, so it ends the search.
+   * Of several zones with the same name, the first that has the queried name, then the first that delegates it
+   * (src/plugins/route53/README.md). An unloaded one may have it, so it ends the search.
    */
   amongSameName(served: ServedZone, query: Query): ServedZone {
     let best = served;

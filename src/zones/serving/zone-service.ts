@@ -1,4 +1,7 @@
-/** Queries for zones that a plugin serves: `file`, `auto` and `secondary` answer alike (src/plugins/file/README.md and src/plugins/secondary/README.md). */
+/**
+ * Answers queries for the zones of a plugin: `file`, `auto` and `secondary` do it in the same way (src/plugins/file/README.md and
+ * src/plugins/secondary/README.md).
+ */
 import { setImmediate as nextTurn } from "node:timers/promises";
 import type { Name } from "../../dns/name.ts";
 import { Opcode, Rcode } from "../../dns/numbers.ts";
@@ -34,17 +37,17 @@ import type { ServedZone } from "./served-zone.ts";
 import { ZoneChoice } from "./zone-choice.ts";
 import { ZoneTable } from "./zone-table.ts";
 
-/** What a zone needs beside its records while it changes: an eighth more. */
+/** Extra memory of a zone during a change: an eighth. */
 const SPARE = 8;
 
-/** What is to be done on the way of a zone to another state. */
+/** Hooks on the way of a zone to another state. */
 interface PassingSteps {
-  /** Octets. */
+  /** Bytes. */
   readonly limit: number;
   /** Called for the first state and after each change. */
   readonly taken: (zone: Zone) => void;
   readonly accept?: ((zone: Zone, pause: () => Promise<void>) => Promise<boolean>) | undefined;
-  /** Called when all is ready, and nothing visible yet. */
+  /** Called when everything is ready and nothing is visible yet. */
   readonly prepared?: (zone: Zone) => Promise<void>;
   readonly switched: (zone: Zone) => void;
   readonly finished?: () => Promise<void>;
@@ -58,7 +61,7 @@ interface NotedChange {
 
 export class ZoneService implements TransferSource {
   readonly table: ZoneTable<ServedZone> = new ZoneTable();
-  /** Tells other data planes of what comes into force. */
+  /** Sends new states to other data planes. */
   copies: ZoneCopies | undefined;
   readonly #answers = new ZoneAnswers();
   readonly #site: Site;
@@ -73,7 +76,7 @@ export class ZoneService implements TransferSource {
   readonly #endCollecting: () => void;
   readonly #refusesOthers: boolean;
 
-  /** @param refusesOthers whether the last plugin of a chain refuses queries that no zone holds: else they fail */
+  /** @param refusesOthers whether the last plugin of a chain refuses queries outside of its zones: otherwise they fail */
   constructor(self: PluginInstance, site: Site, fallthrough: Fallthrough, refusesOthers = true) {
     this.#refusesOthers = refusesOthers;
     this.#site = site;
@@ -83,7 +86,7 @@ export class ZoneService implements TransferSource {
     this.#fallthrough = fallthrough;
     this.#octets = site.metrics.gauge({
       name: "portolan_zone_memory_bytes",
-      help: "Memory that the records of a zone take.",
+      help: "Memory used by the records of a zone, in bytes.",
       labels: ["zone"],
     });
     this.#records = site.metrics.gauge({
@@ -93,7 +96,7 @@ export class ZoneService implements TransferSource {
     });
     this.#ages = site.metrics.gauge({
       name: "portolan_zone_age_seconds",
-      help: "Time since the source of a zone was heard of; absent before the first time.",
+      help: "Seconds since the zone's source was last contacted; absent until the first contact.",
       labels: ["zone"],
     });
     this.#endCollecting = site.metrics.onCollect(() => {
@@ -118,17 +121,17 @@ export class ZoneService implements TransferSource {
     return this.#choice.find(query);
   }
 
-  /** A query that no zone holds. */
+  /** Passes on a query outside of all zones. */
   passOn(query: Query, next: Next): Outcome | Promise<Outcome> {
-    query.trace?.note("no zone of this plugin holds the name");
+    query.trace?.note("no zone of this plugin contains the name");
     return this.#refusesOthers && this.#later.isEmpty ? query.fail(Rcode.REFUSED) : next(query);
   }
 
-  /** A query for a name in a zone. */
+  /** Answers a query for a name in a zone. */
   answer(served: ServedZone, query: Query, next: Next): Outcome | Promise<Outcome> {
     if (query.opcode === Opcode.NOTIFY) return this.#notified(served, query);
     if (query.type === RecordType.AXFR || query.type === RecordType.IXFR) {
-      query.trace?.note("zone transfers are refused: see the plugin transfer");
+      query.trace?.note("zone transfers are handled by the transfer plugin: REFUSED");
       return query.fail(Rcode.REFUSED);
     }
     const chosen = served.behind.length === 0 ? served : this.#choice.amongSameName(served, query);
@@ -152,7 +155,7 @@ export class ZoneService implements TransferSource {
     return outcome;
   }
 
-  /** Puts other records of a zone into force, with what changed noted where somebody hands out copies. */
+  /** Puts new records of a zone into force. The difference is recorded if the zone may be transferred. */
   async replace(served: ServedZone, zone: Zone): Promise<void> {
     const former = served.zone;
     if (former !== undefined && this.#listeners.size > 0) {
@@ -169,15 +172,15 @@ export class ZoneService implements TransferSource {
     await this.copies?.publishWhole(served);
   }
 
-  /** Changes the records of the zone that is in force, with what changed noted as in {@link replace}. All in one turn. */
+  /** Changes the records of the zone in force, recorded as in {@link replace}. All in one turn. */
   amend(served: ServedZone, zone: Zone, change: ZoneChange): void {
     this.#amend(served, zone, change);
     this.#tell(served);
   }
 
   /**
-   * Takes a zone from state to state: a state a turn, as long as that is a matter of few records, and then to the last one in a single step.
-   * @throws ZoneChangeError where a change does not fit; the states in front of it may be in force then
+   * Moves a zone through several states: one state per turn for small changes, and otherwise in a single step to the last.
+   * @throws ZoneChangeError if a change does not fit; the states before it may be in force then
    */
   async advance(served: ServedZone, changes: readonly ZoneChange[], limit: number): Promise<void> {
     const { zone } = served;
@@ -212,9 +215,10 @@ export class ZoneService implements TransferSource {
   }
 
   /**
-   * Takes a zone to another state that somebody compared with it; what changed is worked out anew, without what only seemed to.
-   * @param accept looks at the names that change before anybody else does
-   * @returns false where `accept` did: the zone is as before then
+   * Moves a zone to another state that the caller has compared with it. The change is computed again, without records that only
+   * seemed to change.
+   * @param accept checks the changed names before they become visible
+   * @returns false if `accept` refused; the zone is unchanged then
    * @throws ZoneChangeError as {@link advance}
    */
   async adopt(
@@ -233,7 +237,7 @@ export class ZoneService implements TransferSource {
       accept,
       taken: (next) => void states.push(soaRecord(next)),
       prepared: async (next) => {
-        // What comes to the zone is in its tables now.
+        // The new data are in the zone's tables now.
         change.removed.discard();
         change.added.discard();
         if (isWanted) logs = await pendingDifference(next, journalLimit(next), nextTurn);
@@ -250,14 +254,14 @@ export class ZoneService implements TransferSource {
     });
   }
 
-  /** Changes the zone beside what is served of it, or a copy where somebody needs it as it is. All or nothing. */
+  /** Changes the zone invisibly, or a copy if the old one is needed. All or nothing. */
   async #pass(
     served: ServedZone,
     zone: Zone,
     changes: readonly ZoneChange[],
     steps: PassingSteps,
   ): Promise<boolean> {
-    // In a reload of the configuration two generations have a zone, each with a history of its own.
+    // During a reload two generations share a zone, each with its own history.
     if (!zone.mayBegin || zone.holders > 1) return await this.#passOnCopy(served, zone, changes, steps);
     const transition = new ZoneTransition(zone);
     let isAccepted = true;
@@ -274,7 +278,7 @@ export class ZoneService implements TransferSource {
       if (isAccepted) await steps.prepared?.(zone);
       while (zone.readers > 0) await nextTurn();
       if (served.zone !== zone || zone.holders > 1)
-        throw new ZoneChangeError("the zone changed otherwise meanwhile");
+        throw new ZoneChangeError("the zone was changed by another operation");
     } catch (error) {
       await transition.undo(nextTurn);
       throw error;
@@ -298,7 +302,7 @@ export class ZoneService implements TransferSource {
     changes: readonly ZoneChange[],
     steps: PassingSteps,
   ): Promise<boolean> {
-    // Who looks at the names that change cannot tell them here.
+    // The changed names cannot be checked here.
     if (steps.accept !== undefined) return false;
     const { version } = zone;
     const copy = await zone.copy(nextTurn);
@@ -311,7 +315,7 @@ export class ZoneService implements TransferSource {
     await copy.order(nextTurn);
     requireSize(copy, steps.limit);
     if (served.zone !== zone || zone.version !== version)
-      throw new ZoneChangeError("the zone changed otherwise meanwhile");
+      throw new ZoneChangeError("the zone was changed by another operation");
     served.zone = copy;
     served.isExpired = false;
     steps.switched(copy);
@@ -348,7 +352,7 @@ export class ZoneService implements TransferSource {
     for (const listener of this.#listeners) listener(served.apex);
   }
 
-  /** A zone that is served no more. */
+  /** A zone is no longer served. */
   remove(served: ServedZone): void {
     this.table.delete(served.apex);
     const label = served.apex.toString();

@@ -1,4 +1,7 @@
-/** Zones by name: which of them a query's name lies in, found by the hashes of its suffixes, however many zones there are. */
+/**
+ * Zones by name. Finds the zone of a query's name by the hashes of its suffixes, in a time that does not depend on the number of
+ * zones.
+ */
 import type { Name } from "../../dns/name.ts";
 import { FOLD, octetAt } from "../../dns/octets.ts";
 
@@ -12,7 +15,7 @@ const HASH_PRIME = 0x01000193;
 
 export class ZoneTable<Z extends NamedZone> {
   readonly #byHash = new Map<number, Z[]>();
-  /** Where there is one zone alone: that is found without hashes. */
+  /** A single zone is found without hashes. */
   #only: Z | undefined;
 
   constructor(zones: Iterable<Z> = []) {
@@ -47,8 +50,8 @@ export class ZoneTable<Z extends NamedZone> {
   }
 
   /**
-   * The zone with the longest name that is the name `bytes[start, end)` or lies above it.
-   * @param above the name itself does not count: for DS, which the parent holds
+   * The zone with the longest name at or above the name `bytes[start, end)`.
+   * @param above excludes the name itself: for DS, which the parent has
    */
   find(bytes: Uint8Array, start: number, end: number, above = false): Z | undefined {
     const only = this.#only;
@@ -71,7 +74,7 @@ export class ZoneTable<Z extends NamedZone> {
   }
 }
 
-/** Whether the name `bytes[start, end)` is the zone's, or lies below it. */
+/** Whether the name `bytes[start, end)` is the zone's, or is below it. */
 function isBelow(wire: Uint8Array, bytes: Uint8Array, start: number, end: number, above: boolean): boolean {
   const from = end - wire.length;
   let at = start;

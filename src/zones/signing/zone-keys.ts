@@ -1,4 +1,4 @@
-/** Keys of zones from where operators keep them: the pairs of files of `dnssec-keygen`. */
+/** Reads zone keys from the file pairs of `dnssec-keygen`. */
 import { type KeyPair, KeyPairError, readKeyPair } from "../../dns/dnssec/key-pair.ts";
 import { readTextFile } from "../../lib/files/bounded-file.ts";
 import { fileFault } from "../../lib/files/file-fault.ts";

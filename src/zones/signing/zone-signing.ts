@@ -1,4 +1,4 @@
-/** Signs a zone as a whole: the lines of the signed zone, in canonical order (RFC 4035 section 2, RFC 5155 section 7.1). */
+/** Signs a whole zone: returns the lines of the signed zone, in canonical order (RFC 4035 section 2, RFC 5155 section 7.1). */
 import type { KeyPair } from "../../dns/dnssec/key-pair.ts";
 import { canonicalRrset, signatureRecord, signRrset } from "../../dns/dnssec/rrset-signature.ts";
 import { Name } from "../../dns/name.ts";
@@ -25,7 +25,7 @@ export interface ZoneSigningOptions {
   readonly pause: () => Promise<void>;
 }
 
-/** What a zone has of an earlier signature, and what is made anew. */
+/** Types left by an earlier signing, which are made again. */
 const MADE_HERE: ReadonlySet<number> = new Set([
   RecordType.DNSKEY,
   RecordType.RRSIG,
@@ -36,10 +36,10 @@ const MADE_HERE: ReadonlySet<number> = new Set([
   RecordType.CDNSKEY,
 ]);
 
-/** Names that are signed at one time: as many as keep the threads of libuv busy. */
+/** Names signed at a time: enough to keep libuv's threads busy. */
 const TOGETHER = 8;
 
-/** Names of a portion, of those that are looked at, written or hashed alone: some tenths of a millisecond. */
+/** Names between two pauses that are only checked, written or hashed. */
 const LOOKED_AT = 500;
 const PLAIN = 50;
 const HASHES = 50;
@@ -79,7 +79,7 @@ class ZoneSigning {
     if (this.#options.nsec3) yield* this.#hashedLines(nodes.signed);
   }
 
-  /** Nodes that this zone speaks for, and those below its delegations, both in canonical order. */
+  /** The authoritative nodes, and those below delegations, both in canonical order. */
   async #authoritative(
     order: NodeOrder,
   ): Promise<{ readonly signed: Int32Array; readonly others: Int32Array }> {
@@ -91,7 +91,7 @@ class ZoneSigning {
     for (let index = 0; index < order.count; index++) {
       if (index % LOOKED_AT === LOOKED_AT - 1) await this.#options.pause();
       const node = order.at(index);
-      // What lies below a name follows directly behind it.
+      // Names below a name directly follow it.
       if (cut !== NO_NODE && this.#isBelow(node, cut)) others[otherCount++] = node;
       else if (this.#hasOwnRecords(node)) {
         signed[signedCount++] = node;
@@ -219,7 +219,7 @@ class ZoneSigning {
     return `${[formatRecord(record), ...(await this.#signatures([record]))].join("\n")}\n`;
   }
 
-  /** What a name has: nothing, where only names below it have something. */
+  /** The types of a name; empty if only names below it have records. */
   #hashedTypes(node: number): number[] {
     const { records } = this.#zone;
     const isDelegation = node !== APEX && records.rrset(node, RecordType.NS) >= 0;
@@ -227,7 +227,7 @@ class ZoneSigning {
     return types.some((type) => mayBeSigned(type, isDelegation)) ? [...types, RecordType.RRSIG] : types;
   }
 
-  /** The names that are signed, and those without records that have such names below them (RFC 5155 section 7.1). */
+  /** The signed names, and empty non-terminals above such names (RFC 5155 section 7.1). */
   async #hashedNames(signed: Int32Array): Promise<HashedNames> {
     const { records } = this.#zone;
     const { pause } = this.#options;
@@ -249,7 +249,7 @@ class ZoneSigning {
   }
 }
 
-/** Makes some texts at one time, and gives them out in their order. */
+/** Makes several texts at a time, and yields them in order. */
 async function* inOrder(
   count: number,
   pause: () => Promise<void>,
@@ -259,7 +259,7 @@ async function* inOrder(
   for (let index = 0; index < count + TOGETHER; index++) {
     if (index < count) {
       const text = make(index);
-      // Whoever takes it hears of a fault; after the first one, nobody takes the others.
+      // The consumer gets the error; after the first one, nothing consumes the others.
       text.catch(() => undefined);
       texts.push(text);
     }
@@ -270,7 +270,7 @@ async function* inOrder(
   }
 }
 
-/** Types that a denial lists: of a delegation this zone has NS and DS, and whatever else stands there is below the cut. */
+/** Types that a denial lists: of a delegation this zone has NS and DS; its other records are below the cut. */
 function deniedTypes(sets: readonly (readonly ResourceRecord[])[], isDelegation: boolean): number[] {
   return sets
     .flatMap(([first]) => (first === undefined ? [] : [first.type]))
@@ -281,7 +281,7 @@ function mayBeSigned(type: number, isDelegation: boolean): boolean {
   return !isDelegation || type === RecordType.DS || type === RecordType.NSEC;
 }
 
-/** With SHA-256. SHA-1 must not be used for it (RFC 8624 section 3.3). */
+/** With SHA-256. SHA-1 must not be used (RFC 8624 section 3.3). */
 function delegationSigner(name: Name, ttl: number, { record, tag, algorithm }: KeyPair): ResourceRecord {
   const digest = nodeCrypto().createHash("sha256").update(name.folded).update(canonicalData(record)).digest();
   return CDS.create(name, ttl, { keyTag: tag, algorithm: algorithm.number, digestType: 2, digest });

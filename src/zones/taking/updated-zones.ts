@@ -1,4 +1,4 @@
-/** What plugins have in common whose zones begin as files and may take updates. */
+/** Shared by plugins whose zones begin as files and may accept updates. */
 import type { Handler } from "../../plugin/chain/handler.ts";
 import type { PlacedPlugin, PluginInstance } from "../../plugin/contract/plugin-instance.ts";
 import type { Offer } from "../../plugin/contract/service.ts";
@@ -15,7 +15,7 @@ export abstract class UpdatedZones implements PluginInstance {
   readonly services: readonly Offer<unknown>[];
   protected readonly service: ZoneService;
   protected readonly updates: ZoneUpdates;
-  /** Those that this thread reads. */
+  /** The zones that this thread reads. */
   protected abstract readonly zones: readonly FileZone[];
 
   constructor(site: Site, fallthrough: Fallthrough) {

@@ -1,4 +1,4 @@
-/** Dynamic updates of the zones of one server block (RFC 2136): who may, and what is said to them. */
+/** Dynamic updates of the zones of one server block (RFC 2136): permissions and responses. */
 
 import { decodeMessage, type Message } from "../../dns/message.ts";
 import { Name } from "../../dns/name.ts";
@@ -19,27 +19,27 @@ import { ZoneCopy } from "../threads/zone-copy.ts";
 import { DynamicZone } from "../updates/dynamic-zone.ts";
 import { isKnown, type UpdatePolicy } from "../updates/update-policy.ts";
 
-/** What the same block of the next configuration takes over. */
+/** State that the same block of the next configuration takes over. */
 export const ZONE_UPDATES: ServiceKey<ZoneUpdates> = new ServiceKey("zone updates");
 
 interface UpdatedZone {
   readonly served: ServedZone;
   readonly options: UpdateOptions;
-  /** Where updates are carried out; in a follower that is the leader. */
+  /** Applies the updates; a follower leaves that to the leader. */
   readonly dynamic: DynamicZone | undefined;
 }
 
 export interface UpdateOptions {
-  /** Path of the file that updates are written to; `undefined` for memory alone. */
+  /** Path of the file for updates; `undefined` to keep them in memory only. */
   readonly journal: string | undefined;
-  /** The journal has the whole zone, and counts in place of the file. */
+  /** Whether the journal has the whole zone, and replaces the file. */
   readonly isWhole: boolean;
   readonly policy: UpdatePolicy;
   /** Whether a key that `tsig` does not have is an error. */
   readonly needsKeys: boolean;
 }
 
-/** What a follower asks the leader to do. */
+/** A request of a follower to the leader. */
 interface ForwardedUpdate {
   readonly apex: string;
   readonly signer: string;
@@ -66,15 +66,15 @@ export class ZoneUpdates {
   }
 
   /**
-   * Lets a zone take updates.
-   * @returns `undefined` in a follower, which has the zone from the leader: it reads no file
+   * Lets a zone accept updates.
+   * @returns `undefined` in a follower, which gets the zone from the leader: it reads no file
    */
   add(zone: FileZone, service: ZoneService, options: UpdateOptions): DynamicZone | undefined {
     const { served } = zone;
     const { log, metrics, feed } = this.#site;
     this.#updates ??= metrics.counter({
       name: "portolan_zone_updates_total",
-      help: "Dynamic updates, by what was said to them.",
+      help: "Dynamic updates, by response code.",
       labels: ["zone", "rcode"],
     });
     if (!this.#isLeader) {
@@ -87,7 +87,7 @@ export class ZoneUpdates {
     const damage = metrics
       .counter({
         name: "portolan_zone_journal_damages_total",
-        help: "Places where the journal of a zone's updates was found to be damaged.",
+        help: "Damaged places found in journals of zone updates.",
         labels: ["zone"],
       })
       .slot(served.apex.toString());
@@ -105,7 +105,7 @@ export class ZoneUpdates {
     return dynamic;
   }
 
-  /** In a follower: takes the zones from the leader. To be called when all have been added. */
+  /** In a follower: receives the zones from the leader. To be called when all have been added. */
   receive(service: ZoneService): void {
     if (this.#isLeader || this.isEmpty) return;
     const { feed, log } = this.#site;
@@ -116,7 +116,7 @@ export class ZoneUpdates {
     );
   }
 
-  /** @throws SetupError for keys that there are not */
+  /** @throws SetupError for unknown keys */
   check(block: BlockSite): void {
     for (const { served, options } of this.#zones) {
       if (!options.needsKeys) continue;
@@ -136,7 +136,7 @@ export class ZoneUpdates {
     }
   }
 
-  /** Somebody else may be serving the zones: the journals are not written to. */
+  /** Another process may be serving the zones: the journals are not written to. */
   onlyLook(): void {
     for (const { dynamic } of this.#zones) dynamic?.onlyLook();
   }
@@ -162,7 +162,7 @@ export class ZoneUpdates {
       return query.reply({ rcode: Rcode.REFUSED, authoritative: true });
     }
     const loaded = zone.served.zone;
-    // Signatures and denials would no longer be true.
+    // Signatures and denials would become wrong.
     if (loaded !== undefined && (loaded.nsec.count > 0 || loaded.nsec3.count > 0)) {
       this.#site.log.warning(`Update of zone "${zone.served.spelled}" refused: the file is signed`);
       this.#count(zone.served, Rcode.REFUSED);
@@ -171,7 +171,7 @@ export class ZoneUpdates {
     const message: Message = query.decode();
     const records = message.answer.length + message.authority.length;
     if (records > zone.options.policy.maxUpdateRecords) {
-      query.trace?.note(`the update has ${records} records, more than it may have`);
+      query.trace?.note(`the update has ${records} records, which is more than allowed`);
       this.#count(zone.served, Rcode.REFUSED);
       return query.reply({ rcode: Rcode.REFUSED, authoritative: true });
     }
@@ -196,7 +196,7 @@ export class ZoneUpdates {
     }
   }
 
-  /** In the leader. The follower has looked at who asks. */
+  /** In the leader. The follower has checked the permission. */
   async #forwarded({ apex, message, signer }: ForwardedUpdate): Promise<number> {
     const zone = this.#zones.find(({ served }) => served.apex.toString() === apex);
     return (await zone?.dynamic?.update(decodeMessage(message), Name.parse(signer))) ?? Rcode.SERVFAIL;

@@ -23,7 +23,7 @@ export class ZoneCopy {
     this.#service = service;
   }
 
-  /** Takes messages for all of the zones. */
+  /** Receives messages for all of the zones. */
   static receive(feed: Feed, copies: readonly ZoneCopy[], onError: (error: unknown) => void): void {
     feed.receive((message) => {
       const copyMessage = message as CopyMessage;
@@ -32,7 +32,7 @@ export class ZoneCopy {
     });
   }
 
-  /** @returns when the state is in force that the message completes */
+  /** @returns a promise that resolves when the state completed by the message is in force */
   #take(message: CopyMessage, onError: (error: unknown) => void): Promise<void> | undefined {
     const { apex } = this.served;
     switch (message.kind) {
@@ -44,7 +44,7 @@ export class ZoneCopy {
         return undefined;
       case "end": {
         const zone = this.#incoming;
-        // What began before this end was there is not for it.
+        // A state that started before this follower joined is not complete here.
         if (zone === undefined) return undefined;
         this.#incoming = undefined;
         this.#state = message.state;
@@ -53,7 +53,7 @@ export class ZoneCopy {
         return this.#turn;
       }
       case "change": {
-        // The snapshot may show it already.
+        // The snapshot may include it already.
         if (message.state !== this.#state + 1) return undefined;
         this.#state = message.state;
         const change = {
@@ -71,7 +71,7 @@ export class ZoneCopy {
   }
 
   async #replace(zone: Zone): Promise<void> {
-    // Nobody waits for an answer from a zone that is not there yet: it is, when the next message comes.
+    // No query waits for an unloaded zone; with the next message it is loaded.
     if (this.served.zone === undefined) await zone.order();
     else await zone.order(() => nextImmediate<void>());
     await this.#service.replace(this.served, zone);

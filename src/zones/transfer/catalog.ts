@@ -9,7 +9,7 @@ import { rrsetRecords } from "../data/zone-transfer.ts";
 
 export interface CatalogMember {
   readonly zone: Name;
-  /** The label that stands for it, in lower case: with another one the zone begins anew (section 5.4). */
+  /** Its unique label, in lower case: with another label the zone is reset (section 5.4). */
   readonly id: string;
   /** The catalog that may take it over (section 4.3.1). */
   readonly newOwner: Name | undefined;
@@ -18,15 +18,15 @@ export interface CatalogMember {
 /** Members by the text of their names in lower case. */
 export type Catalog = ReadonlyMap<string, CatalogMember>;
 
-/** The zone is no catalog, or one that is broken as a whole (sections 4.1 and 5.1). */
+/** The zone is not a catalog, or is broken as a whole (sections 4.1 and 5.1). */
 export class CatalogError extends Error {
   override readonly name = "CatalogError";
 }
 
-/** Members of one catalog: each takes some kilobytes even before it is transferred. */
+/** Members of one catalog, limited because each takes memory even before it is transferred. */
 const MAX_MEMBERS = 100_000;
 const VERSION = "2";
-/** Nodes of a portion: about two milliseconds. */
+/** Nodes between two pauses. */
 const PORTION = 1_000;
 
 /** @throws CatalogError */

@@ -1,21 +1,21 @@
-/** How often NOTIFY makes a secondary ask its primaries: anybody can send as many as he likes under a primary's address. */
+/** Rate limit for checks caused by NOTIFY, because anyone can send NOTIFY with a primary's address as its source. */
 import type { Clock } from "../../lib/time/clock.ts";
 
-/** At one time, after a pause. */
+/** In one burst, after a pause. */
 const BURST = 10;
-/** Milliseconds for each one after that. */
+/** Milliseconds for each further one. */
 const INTERVAL = 250;
 
 export class NotifyAllowance {
   readonly #clock: Clock;
-  /** When all of the burst may be used again, in the milliseconds of the clock. */
+  /** When the whole burst is available again, in the milliseconds of the clock. */
   #fullAt = Number.NEGATIVE_INFINITY;
 
   constructor(clock: Clock) {
     this.#clock = clock;
   }
 
-  /** Takes one. @returns 0, or the milliseconds after which there is one again where there is none now */
+  /** Takes one. @returns 0, or the milliseconds until one is available */
   take(): number {
     const now = this.#clock.now();
     const fullAt = Math.max(this.#fullAt, now) + INTERVAL;

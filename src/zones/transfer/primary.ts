@@ -7,6 +7,6 @@ export interface Primary {
   readonly text: string;
   /** Over TLS (RFC 9103). */
   readonly isEncrypted: boolean;
-  /** The name that its certificate must be for, if that is not its address. */
+  /** The name that its certificate must match, if not its address. */
   readonly serverName: string | undefined;
 }

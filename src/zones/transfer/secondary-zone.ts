@@ -33,34 +33,34 @@ export interface SecondaryZoneOptions {
   readonly site: Site;
   readonly apex: Name;
   readonly primaries: readonly Primary[];
-  /** Name of the key with which questions to primaries, their answers and their NOTIFY are signed. */
+  /** Name of the key that signs queries to primaries, their answers and their NOTIFY. */
   readonly key: Name | undefined;
-  /** Octets that the zone may take. */
+  /** Bytes that the zone may take. */
   readonly limit: number;
-  /** Where copies outlive the process. */
+  /** Keeps copies across restarts. */
   readonly store: ZoneStore | undefined;
-  /** The primaries are not asked for changes. */
+  /** Whether the primaries are never asked for changes. */
   readonly axfrOnly: boolean;
   readonly transfers: CounterFamily;
   readonly gate: TransferGate;
-  /** For other data planes that serve the zone: a primary said that it has a newer state, or this end took one over. */
+  /** Notifies other data planes that serve the zone: a primary has a newer state, or this one has transferred it. */
   readonly tellOthers: (apex: Name, news: "notified" | "transferred") => void;
-  /** Looks at each state before it is served, and throws where it must not be; what it returns is called once it is. */
+  /** Checks each state before it is served, and throws to refuse it; the returned function is called once it is served. */
   readonly examine?: ((zone: Zone) => Promise<() => void>) | undefined;
 }
 
-/** What is known once the server starts. */
+/** Known once the server starts. */
 export interface PrimaryAccess {
-  /** The one that the options name. */
+  /** The key named in the options. */
   readonly key: TsigKey | undefined;
-  /** How to reach a primary, if not over TCP alone. */
+  /** How to reach a primary, if not over plain TCP. */
   readonly diallers: ReadonlyMap<Primary, StreamDialler>;
 }
 
 interface Notifier {
   /** For people. */
   readonly address: string;
-  /** As {@link addressKey} has it. */
+  /** In the form of {@link addressKey}. */
   readonly key: string;
 }
 
@@ -70,7 +70,7 @@ const LONGEST_WAIT = 10_000;
 const SHORTEST_INTERVAL = 1_000;
 const REFRESH_JITTER = 5_000;
 const RETRY_JITTER = 2_000;
-/** How long a reload waits for the first transfer. */
+/** Milliseconds that a reload waits for the first transfer. */
 const LONGEST_WARM_UP = 5_000;
 
 export class SecondaryZone {
@@ -82,19 +82,19 @@ export class SecondaryZone {
   #timer: Timer | undefined;
   #expiry: Timer | undefined;
   #isChecking = false;
-  /** The zone is not on the disk as it is. */
+  /** Whether the copy on disk is out of date. */
   #mustKeep = true;
-  /** Somebody wants the primaries to be asked once more when this check has ended. */
+  /** Whether another check of the primaries was requested during the current one. */
   #isAskedAgain = false;
-  /** Who sent the NOTIFY that waits for its check. */
+  /** The sender of the NOTIFY that waits for its check. */
   #notifier: Notifier | undefined;
   #notifyTimer: Timer | undefined;
   readonly #notifyAllowance: NotifyAllowance;
-  /** The older serials of primaries, once they are told of. */
+  /** The older serials of primaries that were already logged. */
   readonly #behind = new Map<Primary, number>();
   readonly #backOff: BackOff;
   readonly #ways: TransferWays;
-  /** A primary said last that the zone is up to date. */
+  /** Confirmed by each primary that says that the zone is up to date. */
   readonly #freshness: Freshness;
   readonly #loaded = Promise.withResolvers<void>();
 
@@ -120,14 +120,14 @@ export class SecondaryZone {
     return this.#options.store;
   }
 
-  /** Takes over what was kept on disk, and begins to ask the primaries. */
+  /** Takes over the copy from disk, and starts to check the primaries. */
   async start(access: PrimaryAccess): Promise<void> {
     this.#access = access;
     await this.#restore();
     void this.#check();
   }
 
-  /** What the same zone of the configuration before has: nothing is transferred anew. */
+  /** Takes over the same zone of the previous configuration: nothing is transferred again. */
   async inherit(former: SecondaryZone): Promise<void> {
     const { zone } = former.served;
     const { confirmedAt } = former.#freshness;
@@ -167,7 +167,7 @@ export class SecondaryZone {
       if (kept === undefined) return;
       await this.#replace(kept.zone);
       this.#mustKeep = false;
-      // From here on, nobody who sets the machine's clock makes the zone older or younger.
+      // From here on, changes of the machine's wall clock do not change the age of the zone.
       const { clock } = site;
       this.#confirmed(kept.zone, clock.now() - Math.max(0, clock.wallTime() - kept.confirmedAt));
     } catch (error) {
@@ -175,14 +175,14 @@ export class SecondaryZone {
     }
   }
 
-  /** Asks the primaries at once. */
+  /** Checks the primaries at once. */
   ask(): void {
     if (!this.#abort.signal.aborted) void this.#check();
   }
 
   /**
-   * Asks one primary after the other, up to the first that answers. Never rejects.
-   * @param notifier address that NOTIFY came from: those there are asked first, and all of them up to the one with news
+   * Checks one primary after the other, up to the first that answers. Never rejects.
+   * @param notifier address that NOTIFY came from: its primaries come first, and are checked up to the one with news
    */
   async #check(notifier?: string): Promise<void> {
     if (this.#isChecking) {
@@ -220,7 +220,7 @@ export class SecondaryZone {
     this.#heedNotify();
   }
 
-  /** The primaries at an address, and the others. Without an address, the first alone stands in front. */
+  /** The primaries at an address, and the others. Without an address, only the first primary is in the first group. */
   #inOrder(notifier: string | undefined): readonly [readonly Primary[], readonly Primary[]] {
     const { primaries } = this.#options;
     if (notifier === undefined) return [primaries.slice(0, 1), primaries.slice(1)];
@@ -228,7 +228,7 @@ export class SecondaryZone {
     return [primaries.filter(isThere), primaries.filter((primary) => !isThere(primary))];
   }
 
-  /** @returns what came of it */
+  /** @returns the result */
   async #askPrimary(primary: Primary): Promise<TransferredZone["way"]> {
     const { site, limit, store, transfers, examine } = this.#options;
     const { apex, spelled } = this.served;
@@ -239,7 +239,7 @@ export class SecondaryZone {
       remote: primary.address,
       dialler: diallers.get(primary),
       current: this.served.zone,
-      // Who examines a state has to see all of it before it is served.
+      // A state that must be examined has to be complete before it is served.
       compares: examine === undefined,
       clock: site.clock,
       id: site.random.unpredictable() & 0xffff,
@@ -255,7 +255,7 @@ export class SecondaryZone {
     transfers.slot(apex.toString(), isBehind ? "older" : result.way).increment();
     this.#sayBehind(primary, isBehind ? result.serial : undefined);
     if (zone === undefined) return result.way;
-    // Before it is on disk, which may take a while: a reload meanwhile takes over zone and time.
+    // Before writing to disk, which may take a while: a reload during the write takes over zone and time.
     this.#confirmed(zone, site.clock.now());
     if (result.way !== "same") {
       site.log.info(`Transferred: ${spelled} from ${primary.text}`);
@@ -268,7 +268,7 @@ export class SecondaryZone {
     return result.way;
   }
 
-  /** A copy that cannot be written is tried again when a primary is asked next. */
+  /** A copy that could not be written is tried again at the next check. */
   async #keep(store: ZoneStore, zone: Zone): Promise<void> {
     try {
       await store.write(zone);
@@ -278,7 +278,10 @@ export class SecondaryZone {
     }
   }
 
-  /** Puts what a primary said into force; changes that do not fit are asked for as a whole zone. @returns what it was in the end */
+  /**
+   * Puts the result of a transfer into force; if changes do not fit, the whole zone is requested. @returns the kind of result in
+   * the end
+   */
   async #takeOver(result: TransferredZone, question: TransferInOptions): Promise<TransferredZone> {
     if (this.#abort.signal.aborted || result.way === "same") return result;
     const { limit, service } = this.#options;
@@ -302,7 +305,7 @@ export class SecondaryZone {
     if (zone !== undefined && nameServersAfter(zone, changes) === 0)
       throw new ZoneChangeError("the changes leave no NS records at the apex");
     if (examine === undefined || zone === undefined) return service.advance(this.served, changes, limit);
-    // Somebody has to see the last state before it is served.
+    // The last state has to be examined before it is served.
     const next = await zone.copy(nextTurn);
     for (const change of changes) {
       requireSerial(next, change);
@@ -359,7 +362,7 @@ export class SecondaryZone {
     if (this.#freshness.fail(text)) site.log.error(text);
   }
 
-  /** Once, until the primary has another serial: it will not be followed until it has a newer one. */
+  /** Once, until the primary has another serial. */
   #sayBehind(primary: Primary, serial: number | undefined): void {
     const known = this.#behind.get(primary);
     if (serial === undefined) this.#behind.delete(primary);
@@ -374,7 +377,7 @@ export class SecondaryZone {
     const { address } = query.client;
     const addressOfPrimary = query.client.octets.join(".");
     if (!this.#primaryAddresses.has(addressOfPrimary)) {
-      query.trace?.note(`NOTIFY from ${address}, which is no primary of the zone`);
+      query.trace?.note(`NOTIFY from ${address}, which is not a primary of the zone`);
       return query.fail(Rcode.REFUSED);
     }
     const { key } = this.#options;
@@ -388,7 +391,10 @@ export class SecondaryZone {
     return query.reply({ authoritative: true });
   }
 
-  /** Asks for what was notified, as soon as NOTIFY may make this end ask again. One check is for all that came until it begins. */
+  /**
+   * Checks the primaries as soon as the rate limit of NOTIFY allows it. One check covers all NOTIFY messages that arrive before it
+   * begins.
+   */
   #heedNotify(): void {
     const notifier = this.#notifier;
     if (notifier === undefined || this.#notifyTimer !== undefined) return;

@@ -1,16 +1,16 @@
-/** Lets only so many transfers go on at one time: a catalog may bring thousands of zones at once. */
+/** Limits simultaneous transfers: a catalog may add thousands of zones at once. */
 
-/** Each takes a connection, and memory for the messages that have arrived. */
+/** Each takes a connection, and memory for received messages. */
 const TOGETHER = 64;
 
 export class TransferGate {
   readonly #waiting: (() => void)[] = [];
   #inside = 0;
 
-  /** Resolves when it is the caller's turn. Who went in has to call what it resolves to. */
+  /** Resolves when it is the caller's turn. The caller must call the resolved function at the end. */
   async enter(): Promise<() => void> {
     if (this.#inside < TOGETHER) this.#inside++;
-    // The place is handed on by who leaves.
+    // The leaving caller hands its place on.
     else await new Promise<void>((resolve) => this.#waiting.push(resolve));
     return () => {
       const next = this.#waiting.shift();

@@ -1,4 +1,4 @@
-/** Taking a zone from a primary server: AXFR (RFC 5936) and IXFR (RFC 1995). */
+/** Transfers a zone from a primary server: AXFR (RFC 5936) and IXFR (RFC 1995). */
 import { decodeMessage, encodeMessage, type Message, makeQuery } from "../../dns/message.ts";
 import type { Name } from "../../dns/name.ts";
 import { Rcode, RecordClass } from "../../dns/numbers.ts";
@@ -28,33 +28,33 @@ import { soaRecord } from "../data/zone-transfer.ts";
 
 /** Not every message of a transfer has to be signed, but the last one does (RFC 8945 section 5.3.1). */
 export interface TransferGuard extends MessageGuard {
-  /** Whether all messages up to now are authenticated. */
+  /** Whether all messages so far are authenticated. */
   readonly isSettled: boolean;
 }
 
 export interface TransferInOptions {
   readonly apex: Name;
   readonly remote: UpstreamAddress;
-  /** Plain TCP unless given. */
+  /** Default: plain TCP. */
   readonly dialler?: StreamDialler | undefined;
-  /** What is there already: the primary is asked for what changed since. */
+  /** The current zone: the primary is asked for the changes since its serial. */
   readonly current: Zone | undefined;
-  /** A whole zone is to be compared with {@link current} as it comes in, where that is large: see {@link TransferredZone}. */
+  /** Whether a large zone that arrives as a whole is compared with {@link current}: see {@link TransferredZone}. */
   readonly compares?: boolean;
   readonly clock: Clock;
   /** Of the query; should be unpredictable. */
   readonly id: number;
-  /** Octets that the zone may take: an endless one ends there. */
+  /** Bytes that the zone may take, so that an endless transfer fails. */
   readonly limit: number;
-  /** Makes what authenticates an exchange, anew for each of them: a zone may be asked for twice. */
+  /** Makes the authentication for each exchange: a zone may be requested twice. */
   readonly guard?: (() => TransferGuard) | undefined;
   readonly signal?: AbortSignal | undefined;
   readonly pause: () => Promise<void>;
 }
 
 /**
- * What a primary said: nothing newer than its serial, the whole zone, itself or as its difference, or the steps that lead from the state that was
- * known to the last.
+ * The result of a transfer: nothing newer, the whole zone, as itself or as its difference, or the steps from the known state to the
+ * last.
  */
 export type TransferredZone =
   | { readonly way: "same"; readonly serial: number }
@@ -62,10 +62,10 @@ export type TransferredZone =
   | { readonly way: "axfr"; readonly change: ZoneChange }
   | { readonly way: "ixfr"; readonly changes: readonly ZoneChange[] };
 
-/** The primary sends something else than a zone. */
+/** The primary did not send a valid zone. */
 export class TransferError extends Error {
   override readonly name = "TransferError";
-  /** The rcode of the primary, if that is what is wrong. */
+  /** The rcode of the primary, if that is the error. */
   readonly rcode: number | undefined;
 
   constructor(message: string, rcode?: number) {
@@ -77,18 +77,18 @@ export class TransferError extends Error {
 const CONNECT_TIMEOUT = 5_000;
 /** Milliseconds for each message. */
 const MESSAGE_TIMEOUT = 10_000;
-/** Milliseconds for all of them: a primary that sends a record now and then would keep others from being asked. */
+/** Milliseconds for all of them: a primary that sends a record now and then would otherwise block the check of others. */
 const TRANSFER_TIMEOUT = 2 * 60 * 60 * 1_000;
-/** Records of a portion: some tenths of a millisecond. */
+/** Records between two pauses. */
 const PORTION = 200;
-/** Octets that may come in for one that the zone may take: the same records again and again make no zone larger. */
+/** Transferred octets per allowed byte of the zone: repeated records do not make a zone larger. */
 const OCTETS_FOR_ONE = 2;
-/** Records of a zone that is worth being compared: two smaller ones side by side are no matter. */
+/** Minimum records for a comparison: two smaller zones fit into memory together. */
 const LEAST_TO_COMPARE = 5_000;
 
 /**
- * Asks for the changes where there is a zone already, and for the whole zone where there is none, or the primary cannot tell what changed.
- * @throws TransferError, ExchangeError, or what the guard throws
+ * Requests the changes if there is a zone already, and the whole zone otherwise, or if the primary does not have the changes.
+ * @throws TransferError, ExchangeError, or the guard's errors
  */
 export async function transferIn(options: TransferInOptions): Promise<TransferredZone> {
   const { current } = options;
@@ -96,13 +96,13 @@ export async function transferIn(options: TransferInOptions): Promise<Transferre
   try {
     return await receive(options, current);
   } catch (error) {
-    // A server that does not know IXFR says so in many ways; one whose changes do not fit is asked for all of it.
+    // Servers refuse an unknown IXFR in many ways. If the changes do not fit, the whole zone is requested.
     if (!(error instanceof TransferError)) throw error;
     return await wholeZone(options);
   }
 }
 
-/** The whole zone, for whoever cannot do anything with the changes: "same" where it is no newer than what is there. */
+/** The whole zone, for callers that cannot use changes: "same" if it is no newer than the current one. */
 export async function wholeZone(options: TransferInOptions): Promise<TransferredZone> {
   const { current } = options;
   const whole = await receive(options, undefined);
@@ -112,7 +112,7 @@ export async function wholeZone(options: TransferInOptions): Promise<Transferred
 }
 
 /**
- * The serial that the primary has.
+ * The serial of the primary.
  * @throws as {@link transferIn}
  */
 export async function serialOfPrimary(options: TransferInOptions): Promise<number> {
@@ -181,16 +181,16 @@ function decode(octets: Uint8Array): Message {
   }
 }
 
-/** What the next record is (RFC 1995 section 4). */
+/** The expected next record (RFC 1995 section 4). */
 type Expectation = "first" | "second" | "all" | "removed" | "added" | "nothing";
 
 class ZoneReceiver {
   readonly #apex: Name;
   readonly #current: Zone | undefined;
-  /** What a whole zone may be compared with. */
+  /** The zone that a whole zone may be compared with. */
   readonly #known: Zone | undefined;
   readonly #limit: number;
-  /** A whole zone comes into one of these. */
+  /** Receives a whole zone. */
   #zone: Zone | undefined;
   #comparison: ZoneComparison | undefined;
   #hasNameServer = false;
@@ -199,7 +199,7 @@ class ZoneReceiver {
   #stepSerial = 0;
   #first: ResourceRecord | undefined;
   #messages = 0;
-  /** The steps of IXFR, and the one that is coming in. */
+  /** The steps of IXFR, and the incomplete one. */
   readonly #changes: ZoneChange[] = [];
   #removed = new RecordLog();
   #added = new RecordLog();
@@ -208,7 +208,7 @@ class ZoneReceiver {
   #octets = 0;
   #lastSerial = 0;
 
-  /** @param current what the primary was told about */
+  /** @param current the zone whose serial was sent to the primary */
   constructor({ apex, limit, compares, current: known }: TransferInOptions, current: Zone | undefined) {
     this.#apex = apex;
     this.#current = current;
@@ -232,7 +232,7 @@ class ZoneReceiver {
       this.#record(record);
     }
     this.#messages++;
-    // A lone SOA record: nothing newer, or nothing more to say (RFC 1995 section 2).
+    // A lone SOA record: nothing newer, or nothing more to send (RFC 1995 section 2).
     if (this.#messages === 1 && message.answer.length === 1 && this.#current !== undefined) {
       if (!isAsNew(this.#current.serial, this.#serial))
         throw new TransferError("the primary has a newer serial, and no changes that lead to it");
@@ -245,7 +245,7 @@ class ZoneReceiver {
     await (this.#comparison?.pause(pause) ?? this.#zone?.makeRoom(pause) ?? pause());
   }
 
-  /** A zone that is nearly another one is better made anew. */
+  /** For a zone that is almost completely different, a new zone is better. */
   async #endComparison(pause: () => Promise<void>): Promise<void> {
     const zone = new Zone(this.#apex);
     if (this.#known !== undefined) zone.reserveAs(this.#known);
@@ -302,7 +302,7 @@ class ZoneReceiver {
         if (this.#stepSerial === this.#serial) return this.#end(record);
         if (record.data.serial !== this.#stepSerial)
           throw new TransferError(
-            `a step from serial ${record.data.serial} behind one to ${this.#stepSerial}`,
+            `a step from serial ${record.data.serial} follows one to ${this.#stepSerial}`,
           );
         this.#expects = "removed";
     }
@@ -375,7 +375,7 @@ class ZoneReceiver {
   }
 }
 
-/** Of the state that a change leads to. */
+/** Of the state after a change. */
 function serialOf({ soa: { rdata } }: ZoneChange): number {
   return readU32(rdata, rdata.length - 20);
 }
@@ -386,5 +386,5 @@ function plainOf(record: ResourceRecord): PlainRecord {
   return { owner: name.toLowerCase().wire, type, ttl, rdata: plainData(record) };
 }
 
-/** RFC 2181 section 8: what is above counts as 0. */
+/** RFC 2181 section 8: a larger TTL counts as 0. */
 const MAX_TTL = 0x7fff_ffff;

@@ -1,4 +1,4 @@
-/** How each primary of a zone is asked: for the changes, or for the whole zone if it cannot send changes. */
+/** Chooses how to query each primary of a zone: for the changes, or for the whole zone if it cannot send changes. */
 
 import type { Logger } from "../../lib/logging/log.ts";
 import { messageOf } from "../../lib/text/message-of.ts";
@@ -17,18 +17,18 @@ import {
 export class TransferWays {
   readonly #axfrOnly: boolean;
   readonly #log: Logger;
-  /** Whether a primary has answered IXFR with something newer, as far as it was tried. One that failed since is unknown again. */
+  /** Whether a primary has answered IXFR with a newer state. Unknown before the first try, and again after a failure. */
   readonly #knowsIxfr = new Map<Primary, boolean>();
 
-  /** @param axfrOnly no primary is asked for changes */
+  /** @param axfrOnly whether no primary is asked for changes */
   constructor(axfrOnly: boolean, log: Logger) {
     this.#axfrOnly = axfrOnly;
     this.#log = log;
   }
 
   /**
-   * Some primaries answer IXFR with the serial that they are told of, close the connection, or never answer. So their serial is asked for
-   * until IXFR has worked once, and one that has a newer serial and fails at IXFR is asked for the whole zone from then on.
+   * Some primaries answer IXFR with the serial in the query, close the connection, or never answer. So their serial is queried
+   * until IXFR has worked once, and a primary that has a newer serial and fails at IXFR is asked for the whole zone from then on.
    * @throws as `transferIn`
    */
   async transfer(primary: Primary, options: TransferInOptions): Promise<TransferredZone> {
@@ -46,7 +46,7 @@ export class TransferWays {
     const serial = await serialIfAny(options);
     if (serial !== undefined && isAsNew(current.serial, serial)) return { way: "same", serial };
     if (knowsIxfr === undefined) {
-      // One that does not say its serial is taken at its word, and asked like any other.
+      // A primary that does not return its serial is queried like any other.
       if (serial === undefined) return await transferIn(options);
       const result = await this.#tryIxfr(primary, options, current);
       if (result !== undefined) return result;
@@ -80,7 +80,7 @@ export class TransferWays {
   }
 }
 
-/** The serial of the primary; `undefined` if it answers with something else. */
+/** The serial of the primary; `undefined` for any other answer. */
 async function serialIfAny(options: TransferInOptions): Promise<number | undefined> {
   try {
     return await serialOfPrimary(options);

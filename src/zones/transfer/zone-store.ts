@@ -1,4 +1,4 @@
-/** Copies of zones on disk, so that a server whose primaries are away has something to serve after a restart. */
+/** Copies of zones on disk, so that a server can serve them after a restart while its primaries are unreachable. */
 import { mkdir, open, rename, rm, stat, utimes } from "node:fs/promises";
 import { join } from "node:path";
 import { setImmediate as nextTurn } from "node:timers/promises";
@@ -8,7 +8,7 @@ import type { Zone } from "../data/zone.ts";
 import { ZoneFileSource } from "../files/file-source.ts";
 import { zoneLines } from "../files/zone-printer.ts";
 
-/** Text is written in pieces of this size. */
+/** Size of a write. */
 const CHUNK = 64 * 1024;
 
 export class ZoneStore {
@@ -21,7 +21,7 @@ export class ZoneStore {
   }
 
   /**
-   * @returns the zone, and when a primary confirmed it last, in milliseconds since 1970; `undefined` where none is kept
+   * @returns the zone, and when a primary last confirmed it, in milliseconds since 1970; `undefined` if there is no copy
    * @throws ZoneFileError, or the error of the file system
    */
   async read(apex: Name): Promise<{ readonly zone: Zone; readonly confirmedAt: number } | undefined> {
@@ -37,13 +37,13 @@ export class ZoneStore {
     return read === undefined ? undefined : { zone: read.zone, confirmedAt };
   }
 
-  /** Keeps a zone in place of what was kept before, in one step. */
+  /** Replaces the copy of a zone atomically. */
   async write(zone: Zone): Promise<void> {
     const path = this.#pathOf(zone.apex);
     const temporary = `${path}.new`;
     await mkdir(this.#directory, { recursive: true });
     const file = await open(temporary, "w", 0o644);
-    // The zone stays as it is meanwhile.
+    // The zone must not change during the write.
     zone.readers++;
     try {
       let text = "";
@@ -67,18 +67,18 @@ export class ZoneStore {
     await this.confirm(zone.apex);
   }
 
-  /** A primary said that the zone is up to date: the time stamp of the file says when. */
+  /** A primary confirmed that the zone is up to date: the file's time stamp stores when. */
   async confirm(apex: Name): Promise<void> {
     const now = new Date(this.#clock.wallTime());
     await utimes(this.#pathOf(apex), now, now).catch(() => undefined);
   }
 
-  /** Forgets a zone. */
+  /** Deletes the copy of a zone. */
   async remove(apex: Name): Promise<void> {
     await rm(this.#pathOf(apex), { force: true });
   }
 
-  /** Octets that may mean something to a file system are written as text writes them. */
+  /** Octets with a meaning in file systems are escaped as in zone text. */
   #pathOf(apex: Name): string {
     const text = apex
       .toString()

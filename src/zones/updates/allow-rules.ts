@@ -1,4 +1,4 @@
-/** `allow KEY NAME TYPE...`: lines that say which key may change what. */
+/** `allow KEY NAME TYPE...`: lines that give a key permission for changes. */
 import type { Span } from "../../corefile/diagnostic.ts";
 import { Name } from "../../dns/name.ts";
 import { parseRecordType, RecordType } from "../../dns/type-names.ts";
@@ -15,7 +15,7 @@ export interface AllowRule {
   readonly span: Span;
 }
 
-/** Types that no update changes in a zone of `dynupdate`: the zone would need new signatures or checksums. */
+/** Types that updates cannot change in a zone of `dynupdate`: the zone would need new signatures or checksums. */
 export const UNSUPPORTED_TYPES: ReadonlySet<number> = new Set(
   "SIG KEY NXT DS RRSIG NSEC DNSKEY NSEC3 NSEC3PARAM TALINK CDS CDNSKEY TA DLV ZONEMD"
     .split(" ")
@@ -32,6 +32,7 @@ function parseType(word: string): number | undefined {
 }
 
 function parseName(word: string): Name | undefined {
+  if (word === "") return undefined;
   try {
     return Name.parse(word.endsWith(".") ? word : `${word}.`).toLowerCase();
   } catch {
@@ -51,7 +52,8 @@ export function allowRules(): Option<readonly AllowRule[]> {
         const [keyWord, name, ...words] = args.map((token) => token.text);
         if (keyWord === undefined || name === undefined || words.length === 0)
           return refuse("allow requires KEY NAME and at least one RR type");
-        const key = parseName(keyWord);
+        // The words for names have no meaning for keys.
+        const key = keyWord === "*" || keyWord === "@" ? undefined : parseName(keyWord.trim());
         if (key === undefined) return refuse(`invalid TSIG key "${keyWord}"`);
         const isWild = words.includes("*");
         if (isWild && words.length > 1)
@@ -70,7 +72,7 @@ export function allowRules(): Option<readonly AllowRule[]> {
   };
 }
 
-/** @returns a complaint where the name of the rule is outside of the zone */
+/** @returns a complaint if the name of the rule is outside of the zone */
 export function permissionOf({ key, name, types }: AllowRule, zone: Name): UpdatePermission | string {
   if (name === "*") return { key, name: undefined, types };
   if (name === "@") return { key, name: zone, types };
@@ -79,7 +81,7 @@ export function permissionOf({ key, name, types }: AllowRule, zone: Name): Updat
   return `allow name "${name}" is outside zone "${zone}"`;
 }
 
-/** The permissions of rules that were checked. */
+/** The permissions of checked rules. */
 export function permissionsOf(rules: readonly AllowRule[], zone: Name): UpdatePermission[] {
   return rules.flatMap((rule) => {
     const permission = permissionOf(rule, zone);

@@ -103,7 +103,7 @@ test("an update is acknowledged when all data planes have it", async (t) => {
   await dynamic.stop();
 });
 
-suite("the next configuration has what was acknowledged", () => {
+suite("the next configuration has the acknowledged updates", () => {
   const www = updateOf("www.example. 60 IN A 192.0.2.1");
 
   /** The zone of a configuration in force, and that of the next one, which has not read the file yet. */
@@ -142,7 +142,7 @@ suite("the next configuration has what was acknowledged", () => {
     assert.equal(next.served.zone?.recordCount, 21);
   });
 
-  test("where it comes into force before the acknowledgement", async (t) => {
+  test("if it comes into force before the acknowledgement", async (t) => {
     const { former, next } = await inReload(t);
     await next.dynamic.takeOver(emptyZone());
     const seen = former.dynamic.update(www, KEY).then((rcode) => [rcode, next.served.zone?.serial]);
@@ -150,7 +150,7 @@ suite("the next configuration has what was acknowledged", () => {
     assert.deepEqual(await seen, [Rcode.NOERROR, 2]);
   });
 
-  test("and nothing of another file's updates, or when it was given up", async (t) => {
+  test("and no updates of another file, nor after it was abandoned", async (t) => {
     const { folder, former, next: other } = await inReload(t);
     const givenUp = zoneIn(folder);
     await other.dynamic.takeOver(emptyZone(2));

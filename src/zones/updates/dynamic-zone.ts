@@ -1,4 +1,4 @@
-/** A zone from a file that takes updates: one batch after the other, each on the disk before it is acknowledged. */
+/** A zone from a file that accepts updates: one batch after the other, each written to disk before it is acknowledged. */
 
 import { setImmediate as nextTurn } from "node:timers/promises";
 import type { Message } from "../../dns/message.ts";
@@ -27,21 +27,21 @@ import {
 } from "./update-policy.ts";
 import { allOf, zoneOfSteps } from "./whole-zone.ts";
 
-/** Updates that wait; whoever comes then is told to come again (SERVFAIL). */
+/** Waiting updates; further ones get SERVFAIL and should be retried. */
 const MOST_WAITING = 1_000;
-/** Records of updates that are written to the disk together. */
+/** Records of updates that are written to disk together. */
 const BATCH_RECORDS = 300;
-/** Steps of a journal that are done again in one turn: some tenths of a millisecond. */
+/** Steps of a journal that are replayed in one turn. */
 const PORTION = 200;
 
-/** Changes of the predecessor that a zone remembers while its file is read; with more, it takes over the whole zone at the end. */
+/** Changes of the predecessor that are remembered while the file is read; with more, the whole zone is taken over at the end. */
 const MOST_MISSED = 1_000;
 
-/** What a batch of updates did to a zone. */
+/** The effect of a batch of updates on a zone. */
 interface AppliedSteps {
-  /** Serial in front of them. */
+  /** Serial before the steps. */
   readonly from: number;
-  /** Of the file that they are based on. */
+  /** Serial of the file that they are based on. */
   readonly base: number;
   readonly steps: readonly ZoneStep[];
 }
@@ -53,7 +53,7 @@ interface WaitingUpdate {
 }
 
 export interface DynamicZoneOptions extends UpkeepOptions {
-  /** Of the journal; `undefined` where updates live in memory only. */
+  /** Of the journal; `undefined` if updates are kept in memory only. */
   readonly path: string | undefined;
   readonly policy: UpdatePolicy;
   readonly service: ZoneService;
@@ -69,16 +69,16 @@ export class DynamicZone {
   #isWorking = false;
   /** Serial of the zone file. */
   #base = 0;
-  /** Of the configuration before this one: it writes the journal until this one is in force. */
+  /** Of the previous configuration: it writes the journal until this one is in force. */
   #predecessor: DynamicZone | undefined;
   #successor: DynamicZone | undefined;
-  /** Of the configuration to come: what is acknowledged until it is in force, it has to know as well. */
+  /** Of the next configuration: it must also get the updates acknowledged before it is in force. */
   #heir: DynamicZone | undefined;
-  /** What happened to the predecessor's zone while this one was being read. */
+  /** Changes of the predecessor's zone while this one was being read. */
   #missed: AppliedSteps[] | undefined = [];
   #onlyLooks = false;
   readonly #upkeep: JournalUpkeep;
-  /** Of the zone, where it has bounds. */
+  /** Of the zone, if it has limits. */
   #size: (ZoneSize & { readonly zone: Zone; readonly serial: number }) | undefined;
   readonly #options: DynamicZoneOptions;
 
@@ -97,7 +97,7 @@ export class DynamicZone {
   }
 
   /**
-   * Puts into force what a file says, with the updates that are based on it. No update happens meanwhile.
+   * Puts the content of a file into force, with the updates based on it. No update is applied until the promise settles.
    * @throws JournalError, or the error of the file system
    */
   takeOver(zone: Zone): Promise<void> {
@@ -108,7 +108,7 @@ export class DynamicZone {
       if (this.#options.isWhole === true) return this.#takeOverWhole(zone, contents);
       let current = zone;
       let repaired: readonly ZoneStep[] = [];
-      // What somebody else is writing to may end anywhere.
+      // A file that another process is writing to may be incomplete.
       if (contents !== undefined && this.#mayWrite) {
         this.#upkeep.tellDamage(contents);
         if (contents.damage.length > 0 && isServed) return this.#upkeep.restore(this.#base);
@@ -137,13 +137,13 @@ export class DynamicZone {
         await this.journal.append(this.#base, steps);
       }
       await this.#service.replace(this.#served, current);
-      // More may come while one is carried out.
+      // More may arrive while one is applied.
       for (const applied of this.#missed ?? []) await this.#repeat(applied);
       this.#missed = undefined;
     });
   }
 
-  /** The journal counts, whatever the file says; one that is damaged goes on from the file with all that can be read. */
+  /** The journal takes precedence over the file. A damaged one continues from the file with everything readable. */
   async #takeOverWhole(seed: Zone, contents: ReadUpdates | undefined): Promise<void> {
     let current = seed;
     if (contents !== undefined) {
@@ -167,12 +167,12 @@ export class DynamicZone {
     return this.#predecessor === undefined && !this.#onlyLooks;
   }
 
-  /** The journal belongs to somebody else. */
+  /** The journal belongs to another process. */
   onlyLook(): void {
     this.#onlyLooks = true;
   }
 
-  /** Serial of the zone file that was taken over last. */
+  /** Serial of the zone file that was last taken over. */
   get base(): number {
     return this.#base;
   }
@@ -184,9 +184,9 @@ export class DynamicZone {
   }
 
   /**
-   * Carries out what the predecessor is about to acknowledge, so that nothing that was acknowledged is gone for a moment when this configuration comes into force.
-   * Never rejects.
-   * @returns when it is in force on all data planes that this one has so far
+   * Applies updates that the predecessor is about to acknowledge, so that no acknowledged update is missing when this configuration
+   * comes into force. Never rejects.
+   * @returns when they are in force on all data planes of this configuration so far
    */
   async #follow(applied: AppliedSteps): Promise<void> {
     if (this.#missed !== undefined) {
@@ -200,7 +200,7 @@ export class DynamicZone {
   /** Never rejects. */
   async #repeat({ from, base, steps }: AppliedSteps): Promise<void> {
     const { zone } = this.#served;
-    // The journal that was read had it already, or the file is another one. What is missed here {@link adopt} takes over as a whole.
+    // The journal already had the change, or the file is another one. {@link adopt} takes over everything missing here as a whole.
     if (zone === undefined || zone.serial !== from || base !== this.#base) return;
     try {
       const change = await changeOf(zone, steps, nextTurn);
@@ -212,7 +212,7 @@ export class DynamicZone {
     }
   }
 
-  /** The configuration is in force: the journal is this one's from now on. Never rejects. */
+  /** The configuration is in force: this zone owns the journal from now on. Never rejects. */
   async adopt(): Promise<void> {
     const predecessor = this.#predecessor;
     if (predecessor === undefined) return;
@@ -228,7 +228,7 @@ export class DynamicZone {
           if (contents !== undefined && contents.damage.length > 0) await this.#upkeep.restore(this.#base);
         } else if (contents !== undefined && contents.base !== this.#base) await this.journal.retire();
       } catch (error) {
-        this.#log.error(`Updates of zone "${this.#served.spelled}" cannot be taken: ${messageOf(error)}`);
+        this.#log.error(`Updates of zone "${this.#served.spelled}" cannot be accepted: ${messageOf(error)}`);
       }
     });
   }
@@ -241,7 +241,7 @@ export class DynamicZone {
     });
   }
 
-  /** @returns the rcode of the reply; with NOERROR the update is on the disk and in force on all data planes */
+  /** @returns the rcode of the reply; with NOERROR the update is on disk and in force on all data planes */
   update(message: Message, signer: Name): Promise<number> {
     if (this.#successor !== undefined) return this.#successor.update(message, signer);
     if (this.#waiting.length >= MOST_WAITING) return Promise.resolve(Rcode.SERVFAIL);
@@ -261,7 +261,7 @@ export class DynamicZone {
     await this.#alone(() => this.journal.close());
   }
 
-  /** One thing after the other. */
+  /** Runs operations one after the other. */
   #alone<T>(work: () => Promise<T>): Promise<T> {
     const result = this.#working.then(work);
     this.#working = result.catch(() => undefined);
@@ -311,7 +311,7 @@ export class DynamicZone {
     else settle();
   }
 
-  /** @returns `undefined` where nothing changed */
+  /** @returns `undefined` if nothing changed */
   async #apply(
     zone: Zone,
     batch: readonly WaitingUpdate[],
@@ -327,15 +327,15 @@ export class DynamicZone {
     const { zone: changed } = this.#served;
     if (size !== undefined && changed !== undefined)
       this.#size = { zone: changed, serial: changed.serial, ...sizeAfter(size, steps) };
-    // Who is told that it is done asks for it next, and any data plane may answer.
+    // A client may query the change as soon as it is acknowledged, and any data plane may answer.
     await this.#service.copies?.taken();
     await this.#upkeep.compact(this.#base);
     return { from, base: this.#base, steps };
   }
 
   /**
-   * What updates do to a zone.
-   * @param part of the zone, for them alone: until all is on the disk, nobody sees any of it
+   * The effect of updates on a zone.
+   * @param part a separate part of the zone: until everything is on disk, the changes are invisible
    */
   async #steps(
     part: Zone,
@@ -354,7 +354,7 @@ export class DynamicZone {
       if (rcode === Rcode.NOERROR) rcode = checkUpdate(message, edited.apex, policy.unsupported);
       if (rcode === Rcode.REFUSED)
         this.#log.warning(
-          `Update of zone "${this.#served.spelled}" refused: RRSIG, NSEC, NSEC3 and NSEC3PARAM records are a signer's`,
+          `Update of zone "${this.#served.spelled}" refused: RRSIG, NSEC, NSEC3 and NSEC3PARAM records are made by signing only`,
         );
       if (rcode === Rcode.NOERROR) rcode = await this.#carryOut(message, edited);
       verdicts[index] = rcode;
@@ -369,7 +369,7 @@ export class DynamicZone {
       await applyUpdate(message, edited, nextTurn);
       if (this.#hasRoom(edited.steps)) return Rcode.NOERROR;
       edited.undo(before);
-      this.#log.warning(`Update of zone "${this.#served.spelled}" refused: the zone would pass its limits`);
+      this.#log.warning(`Update of zone "${this.#served.spelled}" refused: the zone would exceed its limits`);
       return Rcode.REFUSED;
     } catch (error) {
       if (!(error instanceof RecordTooLargeError)) throw error;
@@ -393,7 +393,7 @@ function sizeOf({ answer, authority }: Message): number {
   return answer.length + authority.length;
 }
 
-/** What updates ask about, or change. */
+/** The names that updates query or change. */
 function* namesIn(batch: readonly WaitingUpdate[]): Generator<Name> {
   for (const { message } of batch) {
     for (const { name } of message.answer) yield name;

@@ -1,4 +1,4 @@
-/** A copy of a zone that is being changed, and the list of what was done to it: the same steps give the same zone again. */
+/** A copy of a zone that is being changed, and the list of steps: replaying them gives the same zone. */
 import type { Name } from "../../dns/name.ts";
 import { RecordClass } from "../../dns/numbers.ts";
 import { FOLD, octetAt, readU16 } from "../../dns/octets.ts";
@@ -12,13 +12,13 @@ import type { Zone } from "../data/zone.ts";
 import { Added, type AddedResult } from "../data/zone-records.ts";
 import { rrsetRecords, soaRecord } from "../data/zone-transfer.ts";
 
-/** A record that came (`+`) or went (`-`). */
+/** An added (`+`) or removed (`-`) record. */
 export interface ZoneStep {
   readonly sign: "+" | "-";
   readonly record: ResourceRecord;
 }
 
-/** An RRset would fit into no message. */
+/** An RRset would be too large for a message. */
 export class RecordTooLargeError extends Error {
   override readonly name = "RecordTooLargeError";
 
@@ -31,7 +31,7 @@ export class EditedZone {
   readonly zone: Zone;
   readonly steps: ZoneStep[] = [];
 
-  /** @param zone belongs to this object */
+  /** @param zone owned by this object */
   constructor(zone: Zone) {
     this.zone = zone;
   }
@@ -53,7 +53,7 @@ export class EditedZone {
     return this.#rrset(name, type) !== NO_RRSET;
   }
 
-  /** Whether there is anything but a CNAME, which may stand with signatures and denials alone. */
+  /** Whether there is any record besides a CNAME and the signatures and denials that may accompany it. */
   hasOtherData(name: Name): boolean {
     return this.typesAt(name).some(
       (type) => type !== RecordType.CNAME && type !== RecordType.RRSIG && type !== RecordType.NSEC,
@@ -80,7 +80,7 @@ export class EditedZone {
     return rrset === NO_RRSET ? [] : [...rrsetRecords(this.zone.records, name, rrset)];
   }
 
-  /** Whether each RRset of these records is here with these records and no others, whatever their TTL (RFC 2136 section 3.2.3). */
+  /** Whether the zone has each RRset of these records with exactly these records, whatever their TTL (RFC 2136 section 3.2.3). */
   holdsExactly(wanted: readonly ResourceRecord[]): boolean {
     const groups = Map.groupBy(wanted, ({ name, type }) => `${name.toLowerCase()} ${type}`);
     for (const group of groups.values()) {
@@ -108,7 +108,7 @@ export class EditedZone {
 
   replaceRrset(record: ResourceRecord): void {
     const { name, type, ttl } = record;
-    // What is there already changes nothing, and no serial.
+    // An existing record changes nothing, not even the serial.
     if (this.countOf(name, type) === 1 && this.#find(record)?.ttl === ttl) return;
     this.removeRrset(record.name, record.type);
     this.#put(record);
@@ -123,7 +123,7 @@ export class EditedZone {
     if (found !== undefined) this.#take(found);
   }
 
-  /** The record as the zone has it. An RRset may have thousands: only what could be it is decoded. */
+  /** The record as the zone has it. An RRset may have thousands, so only candidates are decoded. */
   #find(record: ResourceRecord): ResourceRecord | undefined {
     const { name, type } = record;
     const rrset = this.#rrset(name, type);
@@ -144,12 +144,12 @@ export class EditedZone {
     return undefined;
   }
 
-  /** The next serial (RFC 1982), unless an update chose one of its own. */
+  /** The next serial (RFC 1982), unless an update has set its own. */
   advanceSerial(former: number): void {
     if (this.serial === former) this.passSerials(1);
   }
 
-  /** Leaves out serials, up to the one that follows them. @returns the steps */
+  /** Skips serials, and sets the one after them. @returns the steps */
   passSerials(count: number): ZoneStep[] {
     const soa = soaRecord(this.zone);
     const serial = (soa.data.serial + count) >>> 0 || 1;
@@ -158,16 +158,16 @@ export class EditedZone {
     return this.steps.slice(start);
   }
 
-  /** Does one of the steps of another zone here. */
+  /** Applies one of the steps of another zone. */
   repeat({ sign, record }: ZoneStep): void {
     if (sign === "-") this.#take(record);
     else if (this.#add(record) !== Added.TOO_LARGE) this.steps.push({ sign, record });
   }
 
-  /** Takes back all steps from a number on. */
+  /** Reverts all steps from a number on. */
   undo(from: number): void {
     for (const { sign, record } of this.steps.splice(from).toReversed()) {
-      // The one before comes back, and takes its place.
+      // The previous SOA record comes back and replaces it.
       if (record.type === RecordType.SOA && sign === "+") continue;
       if (sign === "+") this.#remove(record);
       else this.#add(record);
@@ -192,7 +192,7 @@ export class EditedZone {
   }
 
   #take(record: ResourceRecord): void {
-    // A zone is never without SOA record: the one that follows takes its place.
+    // A zone always has an SOA record: the next one replaces it.
     if (record.type !== RecordType.SOA) this.#remove(record);
     this.steps.push({ sign: "-", record });
   }
@@ -207,7 +207,7 @@ export class EditedZone {
   }
 }
 
-/** Whether octets are the same but for the case of letters, as equal RDATA are. */
+/** Whether octets are equal apart from case, as equal RDATA are. */
 function areAlike(bytes: Uint8Array, start: number, wanted: Uint8Array): boolean {
   for (let at = 0; at < wanted.length; at++) {
     if (octetAt(FOLD, octetAt(bytes, start + at)) !== octetAt(FOLD, octetAt(wanted, at))) return false;

@@ -1,6 +1,6 @@
 /**
- * What a journal of updates looks like: a head with the serial of the zone file that the updates are based on, then frames of length, hash and text of
- * the records that went and came. Whatever stands between two frames that are whole is damage.
+ * The format of a journal of updates: a head with the serial of the zone file that the updates are based on, then frames of length,
+ * hash and text of the removed and added records. Anything between two complete frames is damage.
  */
 import { SOA } from "../../dns/record-table.ts";
 import { formatRecord, parseRecord } from "../../dns/resource-record.ts";
@@ -9,32 +9,32 @@ import type { ZoneStep } from "./edited-zone.ts";
 
 const MAGIC = "portolan zone journal 1\n";
 const MOST_HEAD = MAGIC.length + 16;
-/** Of a frame: octets of its text, and the beginning of their hash. */
+/** Of a frame: length of its text, and the beginning of its hash. */
 const FRAME_HEAD = 4 + 16;
-/** No frame is larger; what claims to be is none. */
+/** A longer frame is invalid. */
 const MAX_FRAME = 256 * 1024 * 1024;
 /** Steps of a frame. */
 const FRAME = 500;
-/** Steps that are read in one turn of the event loop: some tenths of a millisecond. */
+/** Steps that are read in one turn of the event loop. */
 const PORTION = 100;
 
 const PLUS = 0x2b;
 const MINUS = 0x2d;
 const NEWLINE = 0x0a;
 
-/** Octets of a journal that are no part of a frame. */
+/** Bytes of a journal that belong to no frame. */
 export interface JournalDamage {
   readonly at: number;
   readonly length: number;
 }
 
 export interface JournalContents {
-  /** Serial of the zone file; `undefined` where the head is damaged and the steps do not tell. */
+  /** Serial of the zone file; `undefined` if the head is damaged and the steps do not reveal it. */
   readonly base: number | undefined;
-  /** All that can be read, behind damage as well. */
+  /** Everything readable, also after damage. */
   readonly steps: readonly ZoneStep[];
   readonly damage: readonly JournalDamage[];
-  /** Octets at the end that a crash left half written: they were never acknowledged. */
+  /** Bytes at the end that a crash left incomplete: they were never acknowledged. */
   readonly torn: number;
 }
 
@@ -42,7 +42,7 @@ export function journalHead(base: number): Buffer {
   return Buffer.from(`${MAGIC}base ${base}\n`, "latin1");
 }
 
-/** Steps as frames, in portions. Read together again, they are the same steps. */
+/** Steps as frames, in portions. Reading them gives the same steps. */
 export async function journalFrames(
   steps: readonly ZoneStep[],
   pause: () => Promise<void>,
@@ -69,7 +69,7 @@ export function journalFrame(steps: readonly ZoneStep[]): Buffer {
 
 /**
  * Reads a journal.
- * @returns `undefined` where nothing was ever written to it, and for what is no journal at all "none"
+ * @returns `undefined` if nothing was ever written to it, and "none" for a file that is not a journal
  */
 export async function readJournal(
   octets: Buffer,
@@ -94,7 +94,7 @@ export async function readJournal(
     if (at < octets.length) damage.push({ at: goodEnd, length: at - goodEnd });
   }
   if (head === undefined && steps.length === 0)
-    // A file system that lost what was written may leave a file of the same size.
+    // A file system that lost the data may leave a file of the same size.
     return octets.every((octet) => octet === 0)
       ? { base: undefined, steps, damage: [{ at: 0, length: octets.length }], torn: 0 }
       : "none";
@@ -115,7 +115,7 @@ function isBeginningOfHead(octets: Buffer): boolean {
   return MAGIC.startsWith(text.slice(0, MAGIC.length)) && /^[a-z\d \n]*$/.test(text);
 }
 
-/** The first change of the serial tells what it was before. */
+/** The first change of the serial shows the previous one. */
 function baseOf(steps: readonly ZoneStep[]): number | undefined {
   for (const { sign, record } of steps) {
     if (!SOA.is(record)) continue;
@@ -124,7 +124,7 @@ function baseOf(steps: readonly ZoneStep[]): number | undefined {
   return undefined;
 }
 
-/** Where the frame at `at` ends; `undefined` where there is none that is whole. */
+/** End of the frame at `at`; `undefined` if there is no complete one. */
 function frameEnd(octets: Buffer, at: number): number | undefined {
   if (at + FRAME_HEAD >= octets.length) return undefined;
   const first = octets[at + FRAME_HEAD];
@@ -142,20 +142,20 @@ function hasHash(octets: Buffer, at: number, end: number): boolean {
   return hashOf(text).compare(octets, at + 4, at + FRAME_HEAD, 0, FRAME_HEAD - 4) === 0;
 }
 
-/** No text of a record has the octets that a frame's length begins with, so that nobody can write a frame into another. */
+/** No text of a record contains the first bytes of a frame's length, so a client cannot write a frame into another. */
 function nextFrame(octets: Buffer, from: number): number {
   for (let at = from; at < octets.length; at++) if (frameEnd(octets, at) !== undefined) return at;
   return octets.length;
 }
 
-/** Whether a write that was under way can have left this at the end: a part of a frame, or room for one that was never filled. */
+/** Whether an interrupted write can have left this at the end: a part of a frame, or space that was never filled. */
 function looksTorn(octets: Buffer, at: number): boolean {
   const left = octets.subarray(at);
   if (left.every((octet) => octet === 0)) return true;
   if (left.length < 4) return true;
   const length = left.readUInt32BE(0);
   if (length === 0 || length > MAX_FRAME || FRAME_HEAD + length <= left.length) return false;
-  // Nothing is missing where the hash is that of all that is there: the length is wrong.
+  // If the hash matches all remaining bytes, nothing is missing and the length is wrong.
   return left.length <= FRAME_HEAD || !hasHash(octets, at, octets.length);
 }
 

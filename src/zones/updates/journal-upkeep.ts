@@ -1,4 +1,4 @@
-/** Care for the journal of a zone: it is written anew when it is large or damaged, and the log says what was lost. */
+/** Maintains the journal of a zone: compacts it when it is large or damaged, and logs lost updates. */
 
 import type { Logger } from "../../lib/logging/log.ts";
 import { messageOf } from "../../lib/text/message-of.ts";
@@ -11,19 +11,19 @@ import { withoutDetours } from "./steps.ts";
 import type { Journal, ReadUpdates } from "./update-journal.ts";
 import { allOf } from "./whole-zone.ts";
 
-/** Octets from which on a journal is written anew, and how many times what it would have then. */
+/** Bytes from which on a journal is compacted, and how much larger than its compacted form it must be. */
 const LEAST_TO_COMPACT = 1024 * 1024;
-/** Places that the log names. */
+/** Places named in the log. */
 const MOST_PLACES = 5;
 
 export interface UpkeepOptions {
   readonly served: ServedZone;
-  /** The journal has the whole zone, which the file only began: from then on it counts in place of the file. */
+  /** Whether the journal has the whole zone, whose file was only the start: from then on it replaces the file. */
   readonly isWhole?: boolean;
   readonly log: Logger;
   /** The zone as its file has it. */
   readFile(): Promise<Zone | undefined>;
-  /** The journal was found to be damaged in so many places. */
+  /** Called with the number of damaged places in the journal. */
   onDamage(places: number): void;
 }
 
@@ -31,7 +31,7 @@ export class JournalUpkeep {
   readonly #journal: Journal;
   readonly #options: UpkeepOptions;
   readonly #pause: () => Promise<void>;
-  /** Octets that the steps since the last compaction began with. */
+  /** Bytes from which on the journal is compacted again. */
   #compactAt = LEAST_TO_COMPACT;
 
   /** @param pause called between portions */
@@ -46,19 +46,22 @@ export class JournalUpkeep {
     const { spelled } = this.#options.served;
     if (torn > 0)
       this.#options.log.warning(
-        `Journal "${path}" of zone "${spelled}" ended in ${torn} octets of an update that was never acknowledged: they are dropped`,
+        `Journal "${path}" of zone "${spelled}" ended in ${torn} bytes of an update that was never acknowledged: they are dropped`,
       );
     if (damage.length === 0) return;
     this.#options.onDamage(damage.length);
-    const places = damage.slice(0, MOST_PLACES).map(({ at, length }) => `${length} octets at ${at}`);
+    const places = damage.slice(0, MOST_PLACES).map(({ at, length }) => `${length} bytes at ${at}`);
     if (damage.length > MOST_PLACES) places.push(`${damage.length - MOST_PLACES} more places`);
     const kept = keptAside === undefined ? "" : `; the file is kept as "${keptAside}"`;
     this.#options.log.error(
-      `Journal "${path}" of zone "${spelled}" is damaged: ${places.join(", ")}. Updates that stood there cannot be read${kept}`,
+      `Journal "${path}" of zone "${spelled}" is damaged: ${places.join(", ")}. Updates in these places cannot be read${kept}`,
     );
   }
 
-  /** Writes a journal anew that has become large. Never rejects: the updates are on the disk and in force, whether it becomes shorter or not. */
+  /**
+   * Compacts a journal that has become large. Never rejects: the updates are on disk and in force, whether it becomes shorter or
+   * not.
+   */
   async compact(base: number): Promise<void> {
     if (this.#journal.size <= this.#compactAt) return;
     try {
@@ -70,14 +73,14 @@ export class JournalUpkeep {
     } catch (error) {
       const reason = messageOf(error);
       this.#options.log.error(
-        `Journal "${this.#journal.path}" of zone "${this.#options.served.spelled}" cannot be written anew: ${reason}`,
+        `Journal "${this.#journal.path}" of zone "${this.#options.served.spelled}" cannot be compacted: ${reason}`,
       );
     } finally {
       this.#compactAt = Math.max(LEAST_TO_COMPACT, 2 * this.#journal.size);
     }
   }
 
-  /** The zone that is served has what the journal lost: all that it has and the file has not is written down again. */
+  /** The served zone has the data that the journal lost: everything that it has and the file lacks is written again. */
   async restore(base: number): Promise<void> {
     const { spelled, zone } = this.#options.served;
     if (this.#options.isWhole === true) {

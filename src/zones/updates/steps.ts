@@ -1,4 +1,4 @@
-/** What many steps of updates come to. */
+/** Simplifies the steps of updates. */
 import type { ResourceRecord } from "../../dns/record-kind.ts";
 import { SOA } from "../../dns/record-table.ts";
 import { plainData } from "../../dns/resource-record.ts";
@@ -9,19 +9,20 @@ import type { ZoneChange } from "../data/zone-change.ts";
 import { soaRecord } from "../data/zone-transfer.ts";
 import { dataKey, type ZoneStep } from "./edited-zone.ts";
 
-/** Steps of a portion: some tenths of a millisecond. */
+/** Steps between two pauses. */
 const PORTION = 100;
-/** Tables among which names are shared out: one that is full is copied in one turn. A power of two. */
+/** Tables that names are distributed among, because a full one is copied in one turn. A power of two. */
 const TABLES = 64;
 
-/** The first step of a record, and the last. */
+/** The first and the last step of a record. */
 interface Ends {
   readonly first: "+" | "-";
   readonly last: ZoneStep;
 }
 
 /**
- * Steps that lead to the same zone, without what came and went again, or went and came back. The steps of each name keep their order.
+ * Steps with the same result, without records that were added and removed again, or the reverse. The steps of each name keep their
+ * order.
  * @param pause called between portions
  */
 export async function withoutDetours(
@@ -42,7 +43,7 @@ export async function withoutDetours(
     const ends = tables[(record.name.hash >>> 0) % tables.length];
     if (ends === undefined) continue;
     const first = ends.get(key)?.first ?? sign;
-    // The order is that of the last steps: a record goes before it comes with another TTL.
+    // The order is that of the last steps: a record is removed before it is added with another TTL.
     ends.delete(key);
     ends.set(key, { first, last: step });
   }
@@ -58,7 +59,7 @@ export async function withoutDetours(
 }
 
 /**
- * What steps change in a zone, which is as it was before the first of them.
+ * The change made by steps to a zone in the state before them.
  * @param pause called between portions
  */
 export async function changeOf(

@@ -1,6 +1,6 @@
 /**
- * The file in which updates stand before they are acknowledged. What a crash left half written at its end was never acknowledged, and is cut off;
- * where other octets are damaged, the file is kept aside as it is, and goes on with all that can be read.
+ * The file that updates are written to before they are acknowledged. An incomplete end after a crash was never acknowledged, and is
+ * cut off. If other bytes are damaged, a copy of the file is kept, and the journal continues with everything readable.
  */
 
 import { constants } from "node:fs";
@@ -16,21 +16,21 @@ import {
   readJournal,
 } from "./journal-frames.ts";
 
-/** Damaged files that are kept aside; then the last of them is replaced. */
+/** Number of damaged files that are kept; beyond it the last one is replaced. */
 const MOST_KEPT_ASIDE = 10;
 
-/** The file is none of this program's, or of a later version. */
+/** The file was not written by this program, or was written by a later version. */
 export class JournalError extends Error {
   override readonly name = "JournalError";
 }
 
-/** What {@link UpdateJournal.read} found. */
+/** Result of {@link UpdateJournal.read}. */
 export interface ReadUpdates extends JournalContents {
-  /** Where the file is kept as it was, where it is damaged. */
+  /** Path of the copy of a damaged file. */
   readonly keptAside?: string | undefined;
 }
 
-/** Where updates stand; {@link UpdateJournal} is on the disk, {@link NoJournal} nowhere. */
+/** Stores updates: {@link UpdateJournal} on disk, {@link NoJournal} nowhere. */
 export interface Journal {
   readonly path: string;
   readonly size: number;
@@ -42,7 +42,7 @@ export interface Journal {
   close(): Promise<void>;
 }
 
-/** For a zone whose updates live in memory only. */
+/** For a zone whose updates are kept in memory only. */
 export class NoJournal implements Journal {
   readonly path = "";
   readonly size = 0;
@@ -56,15 +56,15 @@ export class NoJournal implements Journal {
   }
 
   async append(): Promise<void> {
-    // Nothing is kept.
+    // Nothing is stored.
   }
 
   async compact(): Promise<void> {
-    // Nothing is kept.
+    // Nothing is stored.
   }
 
   async retire(): Promise<void> {
-    // Nothing is kept.
+    // Nothing is stored.
   }
 
   async close(): Promise<void> {
@@ -72,7 +72,10 @@ export class NoJournal implements Journal {
   }
 }
 
-/** The pages of a bbolt database, which CoreDNS keeps updates in, begin with a head of 16 octets; this follows in the first. */
+/**
+ * The pages of a bbolt database, in which CoreDNS keeps updates, begin with a head of 16 bytes; on the first page this magic number
+ * follows.
+ */
 const BBOLT_MAGIC = 0xed0cdaed;
 
 function isBbolt(octets: Buffer): boolean {
@@ -97,19 +100,19 @@ export class UpdateJournal implements Journal {
     this.#pause = pause;
   }
 
-  /** Octets of the file. */
+  /** Bytes of the file. */
   get size(): number {
     return this.#end;
   }
 
   /**
-   * Opens the file, reads what stands in it, and cuts off what is incomplete. A damaged file is kept aside and written anew without the damage.
-   * @returns `undefined` where there is nothing
+   * Opens and reads the file, and cuts off an incomplete end. A damaged file is copied, and written again without the damage.
+   * @returns `undefined` if it is empty
    * @throws JournalError, or the error of the file system
    */
   async read(): Promise<ReadUpdates | undefined> {
     await this.close();
-    const file = await open(this.path, "a+", this.#mode);
+    const file = await this.#open();
     try {
       const octets = await file.readFile();
       const contents = await this.#parse(octets);
@@ -133,7 +136,20 @@ export class UpdateJournal implements Journal {
     }
   }
 
-  /** What stands in the file, which somebody else may be writing to. */
+  /** @throws JournalError for a path that can never be a journal: the caller would take the error of the file system for one about the zone file. */
+  async #open(): Promise<FileHandle> {
+    try {
+      return await open(this.path, "a+", this.#mode);
+    } catch (error) {
+      const code = error instanceof Error && "code" in error ? error.code : "";
+      if (code === "ENOENT")
+        throw new JournalError(`${this.path} cannot be created: its directory does not exist`);
+      if (code === "EISDIR") throw new JournalError(`${this.path} is a directory: name a file`);
+      throw error;
+    }
+  }
+
+  /** Reads the file, which another process may be writing to. */
   async peek(): Promise<JournalContents | undefined> {
     try {
       return await this.#parse(await readFile(this.path));
@@ -144,8 +160,8 @@ export class UpdateJournal implements Journal {
   }
 
   /**
-   * Writes steps down; when the promise resolves they are on the disk.
-   * @param base serial of the zone file, for a journal that is empty
+   * Appends steps; when the promise resolves they are on disk.
+   * @param base serial of the zone file, for an empty journal
    */
   async append(base: number, steps: readonly ZoneStep[]): Promise<void> {
     const file = await this.#present();
@@ -157,7 +173,7 @@ export class UpdateJournal implements Journal {
       await file.appendFile(octets);
       await file.datasync();
     } catch (error) {
-      // What was not acknowledged must not come back at the next start.
+      // Unacknowledged data must not come back at the next start.
       await file.truncate(this.#end).catch(() => this.close());
       throw error;
     }
@@ -166,7 +182,7 @@ export class UpdateJournal implements Journal {
     this.#end += octets.length;
   }
 
-  /** Writes steps in place of all that was there, in one step. */
+  /** Replaces the content with these steps, atomically. */
   async compact(base: number, steps: readonly ZoneStep[]): Promise<void> {
     await this.#write([journalHead(base), ...(await journalFrames(steps, this.#pause))]);
     await this.read();
@@ -182,7 +198,7 @@ export class UpdateJournal implements Journal {
     }
     if (contents === "none" && isBbolt(octets))
       throw new JournalError(
-        `${this.path} is a bbolt database of CoreDNS: let CoreDNS serve it, write what "dig ZONE AXFR" says to the zone file, and name another file`,
+        `${this.path} is a bbolt database of CoreDNS: let CoreDNS serve it, write the output of "dig ZONE AXFR" to the zone file, and name another file`,
       );
     if (contents === "none")
       throw new JournalError(`${this.path} is not a journal of updates: move it away, or name another file`);
@@ -195,7 +211,7 @@ export class UpdateJournal implements Journal {
       const aside = `${this.path}.damaged${index === 1 ? "" : `-${index}`}`;
       if (index === MOST_KEPT_ASIDE) await rm(aside, { force: true });
       try {
-        // The file itself, as the next one takes its name alone.
+        // A hard link is enough, because the new file only takes over the name.
         await link(this.path, aside);
         return aside;
       } catch (error) {
@@ -208,8 +224,8 @@ export class UpdateJournal implements Journal {
   }
 
   /**
-   * The file, where it stands at its path with what was written to it. One that somebody deleted can still be read, and is put there again:
-   * what is acknowledged has to be found at the next start.
+   * The open file, if it is still at its path with the written data. A deleted file can still be read, and is put back:
+   * acknowledged updates must be found at the next start.
    */
   async #present(): Promise<FileHandle> {
     const file = this.#file;
@@ -231,7 +247,7 @@ export class UpdateJournal implements Journal {
     return again;
   }
 
-  /** Puts a file of these octets in the place of the journal, in one step. */
+  /** Replaces the journal with a file of these bytes, atomically. */
   async #write(parts: readonly Buffer[]): Promise<void> {
     const temporary = `${this.path}.new`;
     const file = await open(temporary, "w+", this.#mode);
@@ -248,7 +264,7 @@ export class UpdateJournal implements Journal {
     }
   }
 
-  /** The zone file has moved on: what was based on it is kept aside. */
+  /** The zone file has moved on: the updates based on the old one are kept in another file. */
   async retire(): Promise<void> {
     await this.close();
     await rename(this.path, `${this.path}.old`);
@@ -261,7 +277,7 @@ export class UpdateJournal implements Journal {
   }
 }
 
-/** A new name is on the disk once its folder is. */
+/** A new name is on disk once its folder is. */
 async function syncFolder(path: string): Promise<void> {
   const folder = await open(dirname(path));
   try {

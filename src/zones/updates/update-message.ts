@@ -1,4 +1,4 @@
-/** A dynamic update (RFC 2136): what it asks for, what it rests on, and what becomes of a zone by it. */
+/** Dynamic updates (RFC 2136): prerequisites, checks, and their effect on a zone. */
 
 import type { Message } from "../../dns/message.ts";
 import type { Name } from "../../dns/name.ts";
@@ -17,7 +17,7 @@ function isMetaType(type: number): boolean {
   return type === RecordType.OPT || (type >= FIRST_META_TYPE && type <= LAST_META_TYPE);
 }
 
-/** What only a signer makes: a few of these among the answers of an unsigned zone would deny what it has. */
+/** Types made only by signing: in answers of an unsigned zone, a few of them would deny existing names. */
 const SIGNERS_TYPES: ReadonlySet<number> = new Set([
   RecordType.RRSIG,
   RecordType.NSEC,
@@ -32,9 +32,9 @@ function hasData({ data }: ResourceRecord): boolean {
 }
 
 /**
- * Whether the conditions of an update hold (section 3.2).
+ * Checks the prerequisites of an update (section 3.2).
  * @param unsupported types that get NOTIMP
- * @returns NOERROR, or the rcode that says which does not
+ * @returns NOERROR, or the rcode of the first that fails
  */
 export function checkPrerequisites(
   { answer }: Message,
@@ -65,7 +65,7 @@ export function checkPrerequisites(
 }
 
 /**
- * Whether an update can be carried out (section 3.4.1). REFUSED for records that only a signer makes, and for a DNAME at the apex.
+ * Checks whether an update can be applied (section 3.4.1). REFUSED for records made only by signing, and for a DNAME at the apex.
  * @param unsupported types that get NOTIMP
  */
 export function checkUpdate(
@@ -83,7 +83,7 @@ export function checkUpdate(
       // RFC 2136 section 4.2 advises against this serial.
       if (SOA.is(record) && (!isApex || record.data.serial === 0)) return Rcode.FORMERR;
       if (SIGNERS_TYPES.has(record.type)) return Rcode.REFUSED;
-      // It would hide all names of the zone, those of its name servers among them.
+      // It would hide all names of the zone, including its name servers.
       if (record.type === RecordType.DNAME && isApex) return Rcode.REFUSED;
     }
   }
@@ -98,11 +98,11 @@ function isWellFormed(record: ResourceRecord): boolean {
   return ttl === 0 && !hasData(record) && (type === RecordType.ANY || !isMetaType(type));
 }
 
-/** Records of a portion: some tenths of a millisecond. */
+/** Records between two pauses. */
 const PORTION = 100;
 
 /**
- * Carries an update out (section 3.4.2). It must have passed {@link checkUpdate}.
+ * Applies an update (section 3.4.2). It must have passed {@link checkUpdate}.
  * @param pause called between portions
  */
 export async function applyUpdate(
@@ -122,7 +122,7 @@ function add(record: ResourceRecord, zone: EditedZone): void {
   const { name, type } = record;
   if (SOA.is(record)) {
     const { serial } = record.data;
-    // Older serials are ignored, and so is the one as far away as can be (RFC 1982).
+    // Older serials are ignored, and so is one at the maximum distance (RFC 1982).
     if (serial !== zone.serial && isAsNew(serial, zone.serial)) zone.replaceRrset(record);
     return;
   }

@@ -1,4 +1,4 @@
-/** Who may change what in a zone, and how large an update and the zone may be. */
+/** Permissions for changes in a zone, and the size limits of updates and of the zone. */
 import type { Message } from "../../dns/message.ts";
 import type { Name } from "../../dns/name.ts";
 import type { ResourceRecord } from "../../dns/record-kind.ts";
@@ -12,7 +12,7 @@ export interface UpdatePermission {
   readonly key: Name;
   /** `undefined` for all names of the zone. */
   readonly name: Name | undefined;
-  /** ANY stands for deleting all at the name; `undefined` for everything. */
+  /** ANY is the deletion of all types at the name; `undefined` for everything. */
   readonly types: readonly number[] | undefined;
 }
 
@@ -28,7 +28,7 @@ export interface UpdatePolicy {
   readonly unsupported: ReadonlySet<number>;
 }
 
-/** No bounds, and everything but what a signer makes. */
+/** No limits, and everything except records made by signing. */
 export function openPolicy(permissions: readonly UpdatePermission[]): UpdatePolicy {
   return {
     permissions,
@@ -78,7 +78,7 @@ export function sizeOfZone(zone: Zone): ZoneSize {
   return size;
 }
 
-/** What the size is after steps, of which each SOA record takes the place of the one before. */
+/** The size after steps; each SOA record replaces the previous one. */
 export function sizeAfter(size: ZoneSize, steps: readonly ZoneStep[]): ZoneSize {
   let { records, octets } = size;
   for (const { sign, record } of steps) {

@@ -20,7 +20,7 @@ import { JournalError, UpdateJournal } from "./update-journal.ts";
 import { checkUpdate } from "./update-message.ts";
 
 async function atOnce(): Promise<void> {
-  // Nobody else waits for a turn.
+  // Nothing else waits for a turn.
 }
 
 const APEX = Name.parse("example.");
@@ -48,7 +48,7 @@ const record = fc
   .map(([name, seconds, data]) => `${name} ${seconds} IN A ${data}`);
 const change = fc.record({ kind: fc.constantFrom("add", "remove", "removeRrset", "serial"), line: record });
 
-test("steps without detours lead to the same zone, as often as a journal is written anew", async () => {
+test("simplified steps lead to the same zone, as often as a journal is compacted", async () => {
   await fc.assert(
     fc.asyncProperty(
       fc.array(record, { maxLength: 4 }),
@@ -79,7 +79,7 @@ test("steps without detours lead to the same zone, as often as a journal is writ
   );
 });
 
-test("records are the same whatever the case of their names, and not whatever the case of their text", () => {
+test("records are equal whatever the case of their names, but not whatever the case of their text", () => {
   const edited = new EditedZone(
     zoneOf(["s.example. 60 IN SRV 1 1 1 Host.example.", 't.example. 60 IN TXT "Text"']),
   );
@@ -87,7 +87,7 @@ test("records are the same whatever the case of their names, and not whatever th
   edited.add(parseRecord("s.example. 60 IN SRV 1 1 1 hOST.example."));
   edited.add(parseRecord('t.example. 60 IN TXT "tEXT"'));
   assert.equal(all().length, 3);
-  // One that is there already gives its TTL to all of them.
+  // An existing record gives its TTL to all of them.
   edited.add(parseRecord('t.example. 90 IN TXT "Text"'));
   assert.deepEqual(
     all().map((line) => line.split("\t")[1]),
@@ -101,7 +101,7 @@ test("records are the same whatever the case of their names, and not whatever th
   assert.deepEqual(data, new Set(['"Text"', "1 1 1 Host.example."]));
 });
 
-test("what steps come to is one change, made in place as on a copy, and steps that are taken back leave no trace", async () => {
+test("steps become one change, with the same result in place and on a copy, and reverted steps leave no trace", async () => {
   await fc.assert(
     fc.asyncProperty(
       fc.array(record, { maxLength: 4 }),
@@ -148,7 +148,7 @@ async function inFolder(use: (path: string) => Promise<void>): Promise<void> {
   }
 }
 
-test("a journal cut off anywhere has the frames in front of the cut", async () => {
+test("a journal cut off anywhere has the frames before the cut", async () => {
   await inFolder(async (path) => {
     const journal = new UpdateJournal(path, atOnce);
     assert.equal(await journal.read(), undefined);
@@ -169,7 +169,7 @@ test("a journal cut off anywhere has the frames in front of the cut", async () =
       const contents = await journal.read();
       const frames = ends.filter((end) => end <= length).length;
       assert.equal(contents?.steps.length ?? 0, frames, `cut at ${length}`);
-      // What comes next stands behind the last whole frame.
+      // New frames follow the last complete one.
       if (length % 7 === 0) {
         await journal.append(7, [step("more")]);
         assert.equal((await journal.read())?.steps.length, frames + 1);
@@ -179,7 +179,7 @@ test("a journal cut off anywhere has the frames in front of the cut", async () =
   });
 });
 
-test("a file that is no journal is left alone and named", async () => {
+test("a file that is not a journal is left alone and named", async () => {
   await inFolder(async (path) => {
     writeFileSync(path, "$ORIGIN example.\n@ SOA a b 1 2 3 4 5\n and more of the same\n");
     await assert.rejects(new UpdateJournal(path, atOnce).read(), (error) => error instanceof JournalError);
@@ -187,7 +187,7 @@ test("a file that is no journal is left alone and named", async () => {
   });
 });
 
-test("a journal that is deleted under the server is there again with the next update, whole", async () => {
+test("a journal that is deleted under the server is restored, whole, with the next update", async () => {
   await inFolder(async (path) => {
     const step = (name: string) => ({
       sign: "+" as const,
@@ -206,7 +206,7 @@ test("a journal that is deleted under the server is there again with the next up
   });
 });
 
-test("nothing is added to a journal that somebody else has written to", async () => {
+test("nothing is added to a journal that another process has written to", async () => {
   await inFolder(async (path) => {
     const journal = new UpdateJournal(path, atOnce);
     await journal.read();
@@ -218,7 +218,7 @@ test("nothing is added to a journal that somebody else has written to", async ()
   });
 });
 
-/** Five frames of one step each, and where they end. */
+/** Five frames of one step each, and their ends. */
 async function fiveFrames(path: string): Promise<number[]> {
   const journal = new UpdateJournal(path, atOnce);
   await journal.read();
@@ -244,7 +244,7 @@ function namesOf(contents: JournalContents | undefined): (string | undefined)[] 
   return added?.map(({ record }) => record.name.toString().split(".")[0]) ?? [];
 }
 
-test("a journal damaged anywhere has all other frames, and is kept aside as it was", async () => {
+test("a journal damaged anywhere has all other frames, and is kept as it was", async () => {
   await inFolder(async (path) => {
     const ends = await fiveFrames(path);
     const whole = readFileSync(path);
@@ -260,14 +260,14 @@ test("a journal damaged anywhere has all other frames, and is kept aside as it w
       const isLastLength = hit === 4 && at < (starts[4] ?? 0) + 4;
       assert.deepEqual(namesOf(contents), at < headEnd ? FIVE : FIVE.toSpliced(hit, 1), `octet ${at}`);
       assert.equal(contents?.base, 7, `octet ${at}`);
-      // The last length may have been on its way to the disk; nothing else may.
+      // The last length may be from an interrupted write; nothing else may.
       if (!isLastLength) {
         assert.equal(contents?.damage.length, 1, `octet ${at}`);
         const aside = contents.keptAside ?? "";
         assert.deepEqual(readFileSync(aside), damaged);
         rmSync(aside);
       }
-      // What comes next finds a journal that is whole.
+      // Later writes find a complete journal.
       await journal.append(7, [{ sign: "+", record: parseRecord('six.example. 60 IN TXT "y"') }]);
       const again = await journal.read();
       assert.deepEqual(again?.damage, []);
@@ -296,7 +296,7 @@ test("several damaged files are all kept", async () => {
   });
 });
 
-test("a frame inside of a record's text is none", async () => {
+test("a frame inside of a record's text is not read as a frame", async () => {
   await inFolder(async (path) => {
     await fiveFrames(path);
     const inner = readFileSync(path).subarray(33);
@@ -327,7 +327,7 @@ test("a frame inside of a record's text is none", async () => {
   });
 });
 
-test("an update of a part of a zone comes to the same as one of the whole", async () => {
+test("an update of a part of a zone has the same result as one of the whole", async () => {
   await fc.assert(
     fc.asyncProperty(
       fc.array(record, { maxLength: 8 }),
@@ -355,7 +355,7 @@ test("an update of a part of a zone comes to the same as one of the whole", asyn
   );
 });
 
-test("long lists of steps are worked through in portions", async () => {
+test("long lists of steps are processed in portions", async () => {
   const steps = Array.from({ length: 5_000 }, (_, index) => ({
     sign: index % 3 === 0 ? ("-" as const) : ("+" as const),
     record: parseRecord(`h${index % 2_000}.example. 60 IN A 192.0.2.${index % 250}`),
@@ -374,7 +374,7 @@ test("long lists of steps are worked through in portions", async () => {
   assert.ok(pauses >= 50, `${pauses} pauses`);
 });
 
-test("an update may not add what hides all names of the zone, and a DNAME below its apex is taken", () => {
+test("an update may not add a DNAME that hides all names of the zone, and one below the apex is accepted", () => {
   const rcodeOf = (line: string): number => {
     const record = parseRecord(line);
     const message = makeQuery({ name: APEX, type: RecordType.SOA });

@@ -1,13 +1,13 @@
-/** A journal that has a whole zone, and not only what updates changed in one. */
+/** A journal that has a whole zone, and not only the changes by updates. */
 import type { Name } from "../../dns/name.ts";
 import { Zone } from "../data/zone.ts";
 import { copyOfZone } from "../data/zone-transfer.ts";
 import { EditedZone, type ZoneStep } from "./edited-zone.ts";
 
-/** Steps of a portion: some tenths of a millisecond. */
+/** Steps between two pauses. */
 const PORTION = 200;
 
-/** The steps that make a zone out of nothing. */
+/** The steps that make a zone from nothing. */
 export function allOf(zone: Zone): ZoneStep[] {
   const copy = copyOfZone(zone);
   const steps: ZoneStep[] = [{ sign: "+", record: copy.soa }];
@@ -16,8 +16,8 @@ export function allOf(zone: Zone): ZoneStep[] {
 }
 
 /**
- * The zone that steps lead to.
- * @param seed what the steps are done to, which becomes part of the zone; without it they begin with nothing
+ * The zone that results from steps.
+ * @param seed zone that the steps are applied to, which is consumed; without it they start with nothing
  * @param pause called between portions
  */
 export async function zoneOfSteps(

@@ -79,7 +79,7 @@ describe("TLS", () => {
       /TLS: the server's certificate is not from the authority that is trusted here/,
     ],
     [
-      "a certificate for somebody else",
+      "a certificate for another host",
       { simulator: { tls: authority.issue({ commonName: "api", hosts: ["other.example"] }) } },
       /TLS: the server's certificate is for other names than the one asked for/,
     ],
@@ -158,7 +158,7 @@ describe("TLS", () => {
   });
 
   for (const http2 of [true, false]) {
-    it(`speaks HTTP/${http2 ? 2 : 1.1} with who does`, async () => {
+    it(`speaks HTTP/${http2 ? 2 : 1.1} with a server that does`, async () => {
       const versions = new Set<string>();
       await using test = await SourceTest.prepare({
         simulator: { tls: serverTls, http2 },

@@ -44,7 +44,7 @@ const CASES: readonly (readonly [title: string, error: unknown, words: RegExp])[
     /^the API server answers 500 InternalError: etcd$/,
   ],
   [
-    "a port that nobody listens at",
+    "a port without a listener",
     refused("ECONNREFUSED"),
     /^nothing listens at https:\/\/10\.96\.0\.1:443 \(connection refused\)$/,
   ],

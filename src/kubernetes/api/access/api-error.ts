@@ -60,7 +60,7 @@ export class DeadConnectionError extends Error {
   }
 }
 
-/** No credentials to be had: a token file that cannot be read, a program that fails. */
+/** No credentials available: the token file cannot be read, or the program fails. */
 export class CredentialError extends Error {
   override readonly name = "CredentialError";
 }
@@ -120,7 +120,7 @@ function explainConnection({ server, cause, message }: ApiConnectionError): stri
   return message;
 }
 
-/** What OpenSSL's codes mean for whoever has to put it right. */
+/** What OpenSSL's codes mean for the operator. */
 function handshakeFailure(code: string): string {
   if (/WRONG_VERSION_NUMBER|PACKET_LENGTH_TOO_LONG|HTTP_REQUEST/.test(code))
     return "what listens there does not speak TLS: is the URL one of http://?";

@@ -45,7 +45,7 @@ class FixedCredentials implements Credentials {
   }
 }
 
-/** A token that somebody renews on disk, as the kubelet does for every pod. */
+/** A token that is renewed on disk, as the kubelet does for every pod. */
 class TokenFile implements Credentials {
   readonly #file: string;
   readonly #cached: CachedFile;

@@ -75,7 +75,7 @@ describe("a kubeconfig", () => {
       ({ commonName }) => commonName === "system:dns",
     ],
     [
-      "the name of somebody to act for",
+      "the name of a user to act for",
       () => ({ token: "t", as: "jane", "as-groups": ["a", "b"], "as-user-extra": { "x/y": ["z"] } }),
       ({ headers, rawHeaders }) =>
         headers["impersonate-user"] === "jane" &&
@@ -83,7 +83,7 @@ describe("a kubeconfig", () => {
         headers["impersonate-extra-x%2fy"] === "z",
     ],
     [
-      "the name of somebody in one group",
+      "the name of a user in one group",
       () => ({ token: "t", as: "jane", "as-groups": ["a"] }),
       ({ rawHeaders }) => valuesOf("impersonate-group", rawHeaders).join("+") === "a",
     ],

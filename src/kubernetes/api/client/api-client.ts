@@ -48,7 +48,7 @@ const FREE_EVERY = 512 * 1024;
 
 /**
  * Octets that the server may send ahead, on a stream and on the connection. What waits here long enough to outlive two young collections is not
- * freed with the others: with undici's 256 and 512 KiB, that was 4 MB after all was listed. A server that is 1 ms away sends 64 MB a second all the same.
+ * freed with the others: with undici's 256 and 512 KiB, that was 4 MB after all was listed. A server that is 1 ms away still sends 64 MB a second.
  */
 const WINDOWS = { initialWindowSize: 64 * 1024 - 1, connectionWindowSize: 128 * 1024 } as const;
 
@@ -242,7 +242,7 @@ export class ApiClient {
     };
     const options = {
       allowH2,
-      // Who waits for how long is for the watchdog of each request to say.
+      // The watchdog of each request has the time limits.
       headersTimeout: 0,
       bodyTimeout: 0,
       h2Options: { pingInterval: pingIntervalMs, ...WINDOWS },

@@ -46,7 +46,7 @@ export class ApiExchange
   constructor(options: ApiExchangeOptions) {
     this.#options = options;
     this.head = this.#head.promise;
-    // Nobody waits for it where the request could not even be made.
+    // Without a request there is no caller to await it.
     this.head.catch(() => undefined);
     const { signal } = options;
     if (signal.aborted) this.#giveUp();
@@ -134,7 +134,7 @@ export class ApiExchange
   }
 
   readonly #giveUp = (): void => {
-    // What has come is of no use to who gives up.
+    // A caller that gives up has no use for what has come.
     this.#chunks.length = 0;
     this.#fail(this.#options.signal.reason);
     this.#controller?.abort(notWanted());

@@ -2,7 +2,7 @@
 import type { CounterFamily, HistogramFamily } from "../../../lib/metrics/metric-families.ts";
 import type { MetricsRegistry } from "../../../lib/metrics/metrics.ts";
 
-/** Seconds: what Prometheus' libraries take where nobody says otherwise. */
+/** Seconds: the default buckets of Prometheus' libraries. */
 const DEFAULT_BUCKETS = [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10];
 
 export class ApiMetrics {

@@ -166,7 +166,7 @@ describe("failures", () => {
     assert.deepEqual([failure.code, failure.message, failure.retryAfterMs], [503, "<html> busy", 7000]);
   });
 
-  it("are forms that nobody asked for", () => {
+  it("are forms that were not asked for", () => {
     for (const type of ["", "text/html", "application/yaml", "application/jsonp"])
       assert.throws(() => formatOf(type), ApiContentError);
     assert.equal(formatOf("application/json; charset=utf-8"), "json");

@@ -41,7 +41,7 @@ export function acceptHeader({ protobuf }: Resource<WatchedKind>): string {
   return protobuf === undefined ? "application/json" : `${PROTOBUF},application/json`;
 }
 
-/** @throws ApiContentError for a form that nobody asked for, such as the page of a proxy */
+/** @throws ApiContentError for a form that was not asked for, such as the page of a proxy */
 export function formatOf(contentType: string): ObjectFormat {
   const [type = ""] = contentType.split(";");
   if (type.trim() === PROTOBUF) return "protobuf";

@@ -1,6 +1,6 @@
 /**
  * Closes HTTP/2 connections that died without a word, as when a node is gone or a firewall has forgotten them. Each is pinged all the
- * time, so one that brings no octet has nobody at its other end.
+ * time, so a connection that brings no byte has no living peer.
  */
 import type { Clock, Timer } from "../../../lib/time/clock.ts";
 import { DeadConnectionError } from "../access/api-error.ts";

@@ -154,7 +154,7 @@ export class BodyReader {
     return queue.octets;
   }
 
-  /** Lets go of the memory, for who reads no more for now. */
+  /** Releases the memory: call it when no more frames are read for now. */
   release(): void {
     this.#queue = new OctetQueue();
   }

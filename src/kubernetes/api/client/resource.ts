@@ -47,7 +47,7 @@ export interface Resource<K extends WatchedKind> {
   readonly fieldSelector: string;
   /** Reads an object's protobuf; undefined where only JSON is asked for. */
   readonly protobuf: MessageReader | undefined;
-  /** Reads and reduces an object of a watch in one step, if anybody can: see {@link asWanted}. */
+  /** Reads and reduces an object of a watch in one step, where that is possible: see {@link asWanted}. */
   readonly direct?: DirectReader<WatchedObjects[K]> | undefined;
   /** Makes that. */
   readonly directly?: (options: ReduceOptions) => DirectReader<WatchedObjects[K]> | undefined;
@@ -172,7 +172,7 @@ function wantedKeys(
 
 const SLICE_LABELS = [SERVICE_NAME_LABEL, IMPORT_NAME_LABEL, SOURCE_CLUSTER_LABEL];
 
-/** Where lists and watches of all namespaces are to be had. */
+/** The path of lists and watches of all namespaces. */
 export function pathOf({ group, version, plural }: Resource<WatchedKind>): string {
   return group === "" ? `/api/${version}/${plural}` : `/apis/${group}/${version}/${plural}`;
 }

@@ -310,7 +310,7 @@ const EXTERNAL_NAME = 0x52;
 const PUBLISH_NOT_READY = 0x68;
 const CLUSTER_IPS = 0x92;
 
-/** Services, where nobody wants to know their external addresses. */
+/** Services without their external addresses. */
 export class ServiceReader implements DirectReader<Service> {
   readonly #options: ReduceOptions;
   readonly #metadata = new Metadata([], [OLD_PUBLISH_ANNOTATION]);
@@ -374,7 +374,7 @@ export class ServiceReader implements DirectReader<Service> {
   }
 
   #clear(): void {
-    // Nobody keeps them.
+    // No caller keeps them.
     this.#ports.length = 0;
     this.#addresses.length = 0;
     this.#clusterAddress = "";

@@ -15,7 +15,7 @@ export class EventFrame {
   readonly source: Source;
   /** `ADDED` */
   type = "";
-  /** `Service`; empty where nobody says so. */
+  /** `Service`; empty where the event does not say. */
   kind = "";
   /** Where the object begins and ends; both 0 where there is none. */
   start = 0;

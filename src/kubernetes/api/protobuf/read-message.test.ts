@@ -56,7 +56,7 @@ function encoded(object: Readonly<Record<string, unknown>>): Uint8Array {
   return fromBinary(UnknownSchema, encodeObject(object).subarray(4)).raw;
 }
 
-/** Empty and missing are the same to whoever reads. */
+/** Readers treat empty and missing alike. */
 function withoutEmpty(value: unknown): unknown {
   if (Array.isArray(value)) return value.map(withoutEmpty);
   if (typeof value !== "object" || value === null) return value;

@@ -1,7 +1,7 @@
 /**
  * Protobuf -> plain values with the names that JSON has, by the descriptions in kubernetes-pb.ts. What is not described is skipped
- * without a look at it. A list of a large cluster is 50 MB, nearly all of which is thrown away at once: so nothing is made that
- * nobody reads, and texts that come again and again are the same text.
+ * without a look at it. A list of a large cluster is 50 MB, nearly all of which is thrown away at once: so nothing is built that
+ * no reader needs, and texts that come again and again are the same text.
  */
 import { type DescField, type DescMessage, ScalarType } from "@bufbuild/protobuf";
 import type { TextPool } from "./text-pool.ts";

@@ -1,7 +1,7 @@
 /** How long to wait after failures: longer each time, and never the same for all replicas. */
 
 const FIRST_MS = 200;
-/** As long as client-go waits at the most. Whoever waits is woken as soon as another watch is well again. */
+/** The longest wait of client-go. A waiting watch is woken as soon as another one works again. */
 const LONGEST_MS = 30_000;
 /** A server that asks for more than this is not believed. */
 const MAX_RETRY_AFTER_MS = 60_000;
@@ -39,7 +39,7 @@ export class Backoff {
   failed(atLeastMs = 0): number {
     const full = Math.min(LONGEST_MS, FIRST_MS * 2 ** this.#failures);
     this.#failures++;
-    // Half of it is fixed, so that nobody retries at once; on top of what a server asks for as well.
+    // Half of it is fixed, so that no watch retries at once; on top of what a server asks for as well.
     return Math.max(full / 2, Math.min(atLeastMs, MAX_RETRY_AFTER_MS)) + (full / 2) * this.#random();
   }
 }

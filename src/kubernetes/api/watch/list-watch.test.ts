@@ -132,7 +132,7 @@ describe("a revision from which watches do not go on", () => {
     });
   }
 
-  it("is kept while nobody is there, or the server has too much to do", async () => {
+  it("is kept while the server is away or overloaded", async () => {
     await using test = await SourceTest.start({ clock: new FakeClock(), kinds: ["services"] });
     await test.watching();
     test.api.faults.add({ fault: { kind: "status", code: 429 }, when: isWatchOf("services"), times: 5 });
@@ -383,7 +383,7 @@ describe("connections of HTTP/2", () => {
     return { test, forwarder };
   }
 
-  it("whose pings are not answered are closed, and the watch goes on after 45 seconds at the most", async () => {
+  it("whose pings are not answered are closed, and the watch goes on after at most 45 seconds", async () => {
     const clock = new FakeClock();
     const { test, forwarder } = await start(clock, 0);
     await using _ = forwarder;
@@ -416,7 +416,7 @@ describe("connections of HTTP/2", () => {
     }
     assert.equal(asked(test).join(), "stream");
     assert.deepEqual(test.log.lines, []);
-    assert.ok((test.store.age("services") ?? 0) >= 299_000, "what is known grows old all the same");
+    assert.ok((test.store.age("services") ?? 0) >= 299_000, "the data still ages");
     test.api.cutConnections();
     await test.until(() => asked(test).length > 1);
     await test.until(() => (test.store.age("services") ?? Infinity) < 10_000);

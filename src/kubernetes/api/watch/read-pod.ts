@@ -8,7 +8,7 @@ import { readWhole } from "../client/frames.ts";
 /** The pod cannot be read; the message says why, for the operator. */
 export class PodReadError extends Error {
   override readonly name = "PodReadError";
-  /** Whoever asks has no right to read pods. */
+  /** The service account may not read pods. */
   readonly isForbidden: boolean;
 
   constructor(message: string, isForbidden: boolean, cause: unknown) {

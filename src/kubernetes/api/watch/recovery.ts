@@ -149,7 +149,7 @@ export class Recovery {
     this.#streamsFrom = this.#clock.now() + this.#timings.streamAgainMs;
     if (isRevisionUnknown) this.#listRevision = LATEST_REVISION;
     const isRefusal = error instanceof ApiStatusError && (error.code === 400 || error.code === 422);
-    // A failure all the same: if nothing else works either, waits are to grow.
+    // Still a failure: if nothing else works either, waits grow.
     if (!isRefusal) this.#backoffs[troubleOf(error)].failed();
     // An etcd before 3.5 makes the server answer 500. Whatever else it answers it answers to pages as well, and that is worth the word.
     if (error instanceof ApiStatusError && error.code === 500)
@@ -167,7 +167,7 @@ export class Recovery {
       return now - this.#brokenSince >= BROKEN_UNTIL_RELIST_MS;
     }
     if (error instanceof ApiSilenceError && ++this.#silences >= SILENCES_UNTIL_RELIST) return true;
-    // Who was not heard, or was asked to come again later, has learnt nothing of the revision.
+    // An unanswered or postponed request says nothing about the revision.
     const isHeard = hasBegun || !isUnheard(error);
     return isHeard && ++this.#failures >= FAILURES_UNTIL_RELIST;
   }

@@ -103,7 +103,7 @@ describe("what is known is right two seconds after", () => {
   });
 });
 
-it("a good answer to the probe does not make watches ask faster that are refused all the same", async () => {
+it("a good answer to the probe does not speed up watches that are still refused", async () => {
   const { test, clock, requestsSince } = await start({ kinds: ["services"] });
   await using _ = test;
   const when = ({ resource }: { resource: string }) => resource === "services";

@@ -124,7 +124,7 @@ export class SharedPauses {
       await readWhole(body, MOST_OF_ANSWER);
       return undefined;
     } catch (error) {
-      // A proxy may not let it through: the API is there all the same, and takes the credentials.
+      // A proxy may not let it through: the API is reachable and accepts the credentials.
       const isThere = error instanceof ApiStatusError && (error.code === 403 || error.code === 404);
       return isThere ? undefined : error;
     } finally {

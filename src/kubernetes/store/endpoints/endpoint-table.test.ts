@@ -119,7 +119,7 @@ const PORTS: readonly (readonly Port[])[] = [
     { name: "a-name-that-is-longer-than-that", number: 53, protocol: "udp" },
   ],
 ];
-/** One that no block has room for is kept all the same. */
+/** One that no block has room for is still kept. */
 const LABELS = ["", "", "", "db-0", "db-1.east", "dé", "x".repeat(300)];
 
 const address: fc.Arbitrary<EndpointAddress> = fc.record({

@@ -131,7 +131,7 @@ export class EndpointTable {
   at(key: AddressKey): Slot[] {
     const index = this.#byAddress;
     const slots: Slot[] = [];
-    // Who reads while another thread writes may be led round a circle.
+    // A reader may be led round a circle while another thread writes: the bound ends it.
     let left = index.places;
     for (let entry = index.first(key); entry !== NO_ENTRY && left-- > 0; entry = index.after(entry)) {
       const slot = index.slot(entry);

@@ -148,7 +148,7 @@ const sorted = (pods: Iterable<Pod>): Pod[] =>
   [...pods].sort((one, other) => (idOf(one) < idOf(other) ? -1 : 1));
 
 describe("packed pods", () => {
-  it("are those of a map after any steps, for who writes them and for who reads them elsewhere", () => {
+  it("are those of a map after any steps, for the writer and for readers in other threads", () => {
     fc.assert(
       fc.property(fc.array(step, { maxLength: 60 }), fc.nat(80), (steps, sharedAt) => {
         const memory = new ColumnMemory();

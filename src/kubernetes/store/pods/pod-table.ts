@@ -88,7 +88,7 @@ export class PodTable {
   at(key: AddressKey): PodSlot[] {
     const index = this.#byAddress;
     const found: PodSlot[] = [];
-    // Who reads while another thread writes may be led round a circle.
+    // A reader may be led round a circle while another thread writes: the bound ends it.
     let left = index.places;
     for (let entry = index.first(key); entry !== NO_ENTRY && left-- > 0; entry = index.after(entry)) {
       const slot = index.slot(entry);
@@ -220,7 +220,7 @@ export class PodTable {
     return this.#blocks.start(slot) + this.#blocks.length(slot);
   }
 
-  /** Octets that hold until the next call. What is longer than it may be is cut off, and longer than any that is kept all the same. */
+  /** Octets that hold until the next call. What is longer than it may be is cut off, and still longer than any that is kept. */
   #writeFamily(namespace: string, beginning: string): Uint8Array {
     const scratch = this.#scratch;
     const length = scratch.write(namespace, HEAD, "utf8");

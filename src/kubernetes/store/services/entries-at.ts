@@ -18,7 +18,7 @@ export function entriesAt(
   let entry = index.first(key);
   if (entry === NO_ENTRY) return NOTHING;
   const found: IndexedService[] = [];
-  // Who reads while another thread writes may be led round a circle.
+  // A reader may be led round a circle while another thread writes: the bound ends it.
   for (let left = index.places; entry !== NO_ENTRY && left > 0; left--) {
     const service = new IndexedService(tables, index.slot(entry));
     // The hash of an address of IPv4 is as good as the address.

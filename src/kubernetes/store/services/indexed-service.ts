@@ -62,7 +62,7 @@ export class NamespaceEntry {
 
   *services(): Generator<IndexedService> {
     const { namespaces, entries } = this.#tables;
-    // Who reads while another thread writes may be led round a circle.
+    // A reader may be led round a circle while another thread writes: the bound ends it.
     let left = this.size;
     for (let slot = namespaces.firstService(this.slot); slot !== NO_ENTRY && left-- > 0; ) {
       const following = entries.next(slot);

@@ -123,7 +123,7 @@ export class ServiceIndex {
     for (const slot of this.#entries.slots()) yield new IndexedService(this.#tables, slot);
   }
 
-  /** The services that have a cluster address: one, unless somebody wrote two by hand. */
+  /** The services that have a cluster address: one, unless two were written by hand. */
   servicesAt(key: AddressKey): readonly IndexedService[] {
     return entriesAt(this.#tables, this.#byClusterAddress, key, clusterKeys);
   }
@@ -140,7 +140,7 @@ export class ServiceIndex {
 
   /**
    * The published endpoints of a service that bear a label: a hostname, or the address with dashes for an endpoint
-   * that has no other name (docs/spec/kubernetes-dns.md#endpoint-names). The latter are found by their address, so that nobody needs to keep their names.
+   * that has no other name (docs/spec/kubernetes-dns.md#endpoint-names). The latter are found by their address, so that their names need not be kept.
    */
   endpointsNamed(entry: IndexedService, label: string): readonly EndpointReference[] {
     const labelled = entry.endpoints.labelled(label);

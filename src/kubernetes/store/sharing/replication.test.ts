@@ -170,7 +170,7 @@ const steps: fc.Arbitrary<Step> = fc.oneof(
   ),
 );
 
-/** What is to be had from a store, in one order. */
+/** The contents of a store, in one order. */
 function picture(store: ClusterStore): unknown {
   const zone = Name.parse("cluster.local.");
   const answers = new ClusterAnswers({

@@ -107,7 +107,7 @@ class FollowedFeed {
 }
 
 /**
- * Has a store read what {@link publishStore} tells of elsewhere. A reload leaves the store where it is and lets it follow a second feed for
+ * Makes a store read what {@link publishStore} announces in another thread. A reload leaves the store where it is and lets it follow a second feed for
  * a while: that of the configuration in force, and that of the next one. What happened comes by both then, in order by each, and counts
  * once. The state itself is true whenever it is told.
  */
@@ -198,7 +198,7 @@ export class StoreReplica {
   #takeLarge(store: number, large: SharedLarge): void {
     for (const feed of this.#feeds) {
       if (feed.store !== store || feed.shared === undefined) continue;
-      // Who joins later joins with it.
+      // A thread that joins later joins with it.
       feed.shared = withLarge(feed.shared, large);
     }
     if (this.#joined?.store === store) this.#store.receiveLarge(large);

@@ -91,7 +91,7 @@ export class AddressPrefixes {
     const highs = this.#highs.cells;
     const lows = this.#lows.cells;
     let entry = this.#index.first(hashOf(length, high, low));
-    // Who reads while another thread writes may be led round a circle.
+    // A reader may be led round a circle while another thread writes: the bound ends it.
     for (let left = lengths.length; entry !== NO_ENTRY && left > 0; left--) {
       if (lengths[entry] === length && highs[entry] === high && lows[entry] === low) return entry;
       entry = this.#index.after(entry);

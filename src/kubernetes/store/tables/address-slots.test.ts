@@ -61,7 +61,7 @@ test("addresses of the other family with the same hash are neither found nor del
   assert.deepEqual([index.size, index.ipv4Size], [4, 1]);
 });
 
-describe("nobody has an address of IPv4 because of one of IPv6", () => {
+describe("no service has an IPv4 address because of an IPv6 address", () => {
   const store = new ClusterStore({
     clock: new FakeClock(),
     kinds: ["namespaces", "services", "endpoints", "pods"],

@@ -97,7 +97,7 @@ export class AddressSlots {
   #from(start: AddressEntry, family: number): AddressEntry {
     const slots = this.#slots.cells;
     let entry = start;
-    // Who reads while another thread writes may be led round a circle.
+    // A reader may be led round a circle while another thread writes: the bound ends it.
     let left = slots.length;
     while (entry !== NO_ENTRY && ((slots[entry] ?? 0) & 1) !== family && left-- > 0)
       entry = this.#index.after(entry);

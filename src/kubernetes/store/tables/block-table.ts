@@ -60,7 +60,7 @@ export class BlockTable {
     return slot;
   }
 
-  /** Gives a place another block. Whoever reads the former one must have come to an end. */
+  /** Gives a place another block. Readers of the former block must have finished. */
   replace(slot: Slot, octets: Uint8Array): void {
     const block = this.#arena.store(octets);
     this.#arena.release(this.#block(slot), this.length(slot));

@@ -1,4 +1,4 @@
-/** Runs of octets that many have in common, each kept once, by numbers that fit into a column. One that nobody holds any more is let go. */
+/** Runs of bytes that many entries share, each kept once and counted. Their numbers fit into a column. An unused run is freed. */
 import { OctetArena } from "../../../lib/collections/octet-arena.ts";
 import { ColumnMemory } from "../../../lib/collections/slab/column-memory.ts";
 import { GrowingIndex, NO_ENTRY, withRoom } from "../../../lib/collections/slab/growing-index.ts";
@@ -30,7 +30,7 @@ export class CountedOctets {
     return this.#blocks.octets + this.#byContent.octets + this.#holders.byteLength;
   }
 
-  /** The number of a run that somebody holds, else {@link NO_ENTRY}. */
+  /** The number of a run that is in use, else {@link NO_ENTRY}. */
   find(octets: Uint8Array): Slot {
     const index = this.#byContent;
     for (let slot = index.first(hashOctets(octets)); slot !== NO_ENTRY; slot = index.after(slot))

@@ -38,7 +38,7 @@ const NAMES = ["web", "db", "we", "a-name-that-is-longer-than-that"];
 const ADDRESSES = ["10.0.0.1", "10.0.0.2", "::a00:1", "fd00::1"].map(
   (text) => parseIpAddress(text) ?? assert.fail(text),
 );
-/** One that no block has room for is kept all the same. */
+/** One that no block has room for is still kept. */
 const EXTERNAL = ["192.0.2.1", "2001:db8::1", "lb.example.org", "ñ.example", "x".repeat(300)];
 
 const PORT = [

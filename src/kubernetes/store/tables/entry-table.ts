@@ -104,7 +104,7 @@ export class EntryTable {
     return slot;
   }
 
-  /** Writes the names of a service and its namespace as two labels. @returns where they end, -1 where they are none */
+  /** Writes the names of a service and its namespace as two labels. @returns where they end, -1 where they are not labels */
   writeLabels(slot: Slot, to: Uint8Array, from: number): number {
     const block = this.#blocks.buffer(slot);
     const start = this.#blocks.start(slot);

@@ -77,7 +77,7 @@ export class NamespaceTable {
     return this.#texts.read(slot, blocks.buffer(slot), start, start + blocks.length(slot));
   }
 
-  /** Writes the name as a label. @returns where it ends, -1 where it is none */
+  /** Writes the name as a label. @returns where it ends, -1 where it is not a label */
   writeLabel(slot: Slot, to: Uint8Array, at: number): number {
     const blocks = this.#blocks;
     return writeLabel(blocks.buffer(slot), blocks.start(slot), blocks.length(slot), to, at);

@@ -49,7 +49,7 @@ export function isLabel(
   return true;
 }
 
-/** Writes octets as a label of ASCII. @returns where it ends, -1 where they are none or have no room */
+/** Writes octets as a label of ASCII. @returns where it ends, -1 where they are not labels or have no room */
 export function writeLabel(
   octets: Uint8Array,
   start: number,
@@ -67,7 +67,7 @@ export function writeLabel(
   return at + 1 + length;
 }
 
-/** The same with a text, as the first label. Two labels in one text are none. */
+/** The same with a text, as the first label. A text with two labels is not one. */
 export function writeTextLabel(text: string, to: Uint8Array): number {
   const { length } = text;
   if (length === 0 || length > MAX_LABEL_OCTETS) return -1;

@@ -60,7 +60,7 @@ export class StateReader {
     throw new StoreBusyError();
   }
 
-  /** The same for who cannot come back in a later turn: sleeps while a change goes on, some 2 ms at the most. `undefined` if it is not over by then. */
+  /** The same for callers that cannot come back in a later turn: sleeps while a change goes on, for about 2 ms at most. `undefined` if the change still goes on. */
   tryRead<T>(look: () => T): T | undefined {
     for (let nap = 0; nap <= NAPS; nap++) {
       try {

@@ -31,8 +31,8 @@ export const EVERYTHING: StoreChange = {
 };
 
 /**
- * Gathers a {@link StoreChange}. Names are gathered only while somebody listens, so that the first listing of a large
- * cluster makes no lists that nobody reads.
+ * Gathers a {@link StoreChange}. Names are collected only while there is a listener, so that the first listing of a large
+ * cluster makes no lists in vain.
  */
 export class ChangeRecorder {
   services: string[] = [];

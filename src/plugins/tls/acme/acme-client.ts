@@ -1,4 +1,4 @@
-/** The client side of ACME (RFC 8555), with challenges by DNS, and of renewal information (RFC 9773). */
+/** An ACME client (RFC 8555) for challenges by DNS, with renewal information (RFC 9773). */
 
 import { list, record, string } from "../../../lib/net/http-client.ts";
 import type { Clock } from "../../../plugin/index.ts";
@@ -9,7 +9,7 @@ import { type AccountKey, base64url } from "./json-web-signature.ts";
 export interface AcmeClientOptions {
   readonly http: AcmeHttp;
   readonly clock: Clock;
-  /** URL of the authority's directory. */
+  /** URL of the CA's directory. */
   readonly directory: string;
   readonly accountKey: () => Promise<AccountKey>;
   readonly email: string | undefined;
@@ -17,29 +17,32 @@ export interface AcmeClientOptions {
 
 export interface OrderOptions {
   readonly domain: string;
-  /** The certificate to be replaced, by its identifier for renewals. */
+  /** Renewal identifier of the certificate to replace. */
   readonly replaces: string | undefined;
   /** DER. */
   readonly signingRequest: Buffer;
-  /** Shows a text at `_acme-challenge` of a name until what it returns is called; settles when the authority may look. */
+  /**
+   * Publishes a text at `_acme-challenge` of a name. Resolves when the CA may look it up, with a function that
+   * removes it.
+   */
   readonly show: (name: string, text: string) => Promise<() => void>;
   readonly signal: AbortSignal;
 }
 
-/** When an authority wants a certificate to be renewed. */
+/** The time in which a CA wants a certificate to be renewed. */
 export interface RenewalWindow {
   /** Milliseconds since 1970. */
   readonly start: number;
   readonly end: number;
-  /** Milliseconds until it is worth asking again, 0 where the authority does not say. */
+  /** Milliseconds before the next request, 0 if the CA does not say. */
   readonly retryAfter: number;
 }
 
-/** The nonces that an authority may refuse in a row: it may be restarted, or forget them at random. */
+/** Bound for nonces that a CA rejects in a row: it may restart, or lose them. */
 const MAX_NONCES = 10;
 const FIRST_POLL = 500;
 const LONGEST_POLL = 15_000;
-/** Milliseconds that an authority may take for a step. */
+/** Milliseconds that a CA may take for a step. */
 const PATIENCE = 5 * 60_000;
 
 export class AcmeClient {
@@ -52,16 +55,12 @@ export class AcmeClient {
     this.#options = options;
   }
 
-  /**
-   * Obtains a certificate for one name.
-   * @returns the chain in PEM, the certificate first
-   * @throws AcmeError
-   */
+  /** Obtains a certificate for one name. @returns the chain in PEM, the certificate first @throws AcmeError */
   async obtain(options: OrderOptions): Promise<string> {
     try {
       return await this.#obtain(options);
     } catch (error) {
-      // Whatever was at fault may have changed by the next attempt: the directory, too.
+      // The fault may be gone by the next attempt, so the directory is fetched again, too.
       this.#directory = undefined;
       if (!(error instanceof AcmeError && error.type === "accountDoesNotExist")) throw error;
       this.#account = undefined;
@@ -89,9 +88,8 @@ export class AcmeClient {
   }
 
   /**
-   * Asks when a certificate should be renewed.
-   * @returns nothing where the authority does not say (an older one)
-   * @throws AcmeError
+   * Requests the time for the renewal of a certificate. @returns nothing if the CA does not support it @throws
+   * AcmeError
    */
   async renewalWindow(identifier: string, signal: AbortSignal): Promise<RenewalWindow | undefined> {
     const { renewalInfo } = await this.#urls(signal);
@@ -104,7 +102,7 @@ export class AcmeClient {
     if (response.status !== 200) throw refusal("renewal information", response);
     const { start, end } = record(response.json.suggestedWindow);
     const window = { start: Date.parse(string(start)), end: Date.parse(string(end)) };
-    if (!(window.start < window.end)) throw new AcmeError("renewal information: no window in it");
+    if (!(window.start < window.end)) throw new AcmeError("renewal information: it contains no window");
     return { ...window, retryAfter: response.retryAfter };
   }
 
@@ -120,7 +118,7 @@ export class AcmeClient {
       { identifiers, ...(replaces !== undefined && renewalInfo !== undefined && { replaces }) },
       signal,
     );
-    // It has been replaced already, or is none of this authority's.
+    // The certificate was replaced already, or is from another CA.
     if (response.status >= 400 && response.status < 500 && response.status !== 429 && replaces !== undefined)
       response = await this.#post(string(newOrder), { identifiers }, signal);
     const url = response.header("location");
@@ -148,7 +146,7 @@ export class AcmeClient {
     }
   }
 
-  /** Looks at an order or an authorization until it has come to one of these states. */
+  /** Polls an order or an authorization until it has one of these states. */
   async #until(
     url: string,
     states: readonly string[],
@@ -169,7 +167,10 @@ export class AcmeClient {
     }
   }
 
-  /** A request of the account, which is made where there is none. Refused nonces are replaced, other refusals are handed back. */
+  /**
+   * Sends a request for the account, and creates the account if necessary. Retries after rejected nonces and returns
+   * other errors.
+   */
   async #post(url: string, payload: unknown, signal: AbortSignal, accept?: string): Promise<AcmeResponse> {
     this.#account ??= await this.#openAccount(signal);
     return this.#signed(url, payload, signal, this.#account, accept);
@@ -221,7 +222,8 @@ export class AcmeClient {
     const { newNonce } = await this.#urls(signal);
     const response = await this.#options.http.request(string(newNonce), { method: "HEAD" }, signal);
     const nonce = response.header("replay-nonce");
-    if (nonce === undefined) throw new AcmeError(`${newNonce}: no nonce in it`, { isTransient: true });
+    if (nonce === undefined)
+      throw new AcmeError(`${newNonce}: the response has no nonce`, { isTransient: true });
     return nonce;
   }
 
@@ -233,7 +235,7 @@ export class AcmeClient {
       (name) => typeof response.json[name] !== "string",
     );
     if (response.status !== 200 || missing !== undefined)
-      throw new AcmeError(`${directory}: no directory of ACME (status ${response.status})`, {
+      throw new AcmeError(`${directory}: not an ACME directory (status ${response.status})`, {
         isTransient: true,
       });
     this.#directory = response.json;
@@ -241,7 +243,7 @@ export class AcmeClient {
   }
 }
 
-/** What went wrong stands in the order, or in the challenge of an authorization. */
+/** The reason of a failure is in the order, or in the challenge of an authorization. */
 function problemOf(json: Readonly<Record<string, unknown>>): unknown {
   if (json.error !== undefined) return json.error;
   return list(json.challenges)
@@ -249,7 +251,7 @@ function problemOf(json: Readonly<Record<string, unknown>>): unknown {
     .find((error) => error !== undefined);
 }
 
-/** Waits, or throws when it is given up. */
+/** Waits, or throws when aborted. */
 export async function pause(clock: Clock, milliseconds: number, signal: AbortSignal): Promise<void> {
   await new Promise<void>((resolve) => {
     if (signal.aborted) {

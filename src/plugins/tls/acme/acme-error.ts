@@ -1,13 +1,13 @@
-/** Why there is no certificate yet. */
+/** Errors in obtaining a certificate. */
 
-/** A certificate authority cannot be reached, or says no. */
+/** A CA cannot be reached, or rejects a request. */
 export class AcmeError extends Error {
   override readonly name = "AcmeError";
-  /** What the authority calls it (RFC 8555 section 6.7), without the prefix of its URN; empty where it said nothing. */
+  /** The CA's error type (RFC 8555 section 6.7), without the prefix of its URN; empty without one. */
   readonly type: string;
-  /** Milliseconds that the authority wants to be left alone for, 0 where it does not say. */
+  /** Milliseconds to wait before the next request, 0 if the CA does not say. */
   readonly retryAfter: number;
-  /** Whether asking again soon may help, and costs nobody anything. */
+  /** Whether a retry soon may help, without counting against a limit. */
   readonly isTransient: boolean;
 
   constructor(

@@ -1,4 +1,4 @@
-/** Requests to a certificate authority, bounded in time and size. */
+/** Requests to a CA, bounded in time and size. */
 import type { Dispatcher } from "undici";
 import {
   type ConnectOptions,
@@ -15,11 +15,11 @@ import { AcmeError } from "./acme-error.ts";
 export interface AcmeResponse {
   readonly status: number;
   readonly body: string;
-  /** The body as JSON, an empty object where it is none. */
+  /** The body as JSON, an empty object if it is not a JSON object. */
   readonly json: Readonly<Record<string, unknown>>;
   /** Milliseconds, 0 without the header. */
   readonly retryAfter: number;
-  /** In lower case. */
+  /** The value of a header; the name is in lower case. */
   header(name: string): string | undefined;
 }
 
@@ -42,8 +42,8 @@ export class AcmeHttp {
   }
 
   /**
-   * @param signal gives it up
-   * @throws AcmeError for a server that cannot be reached, and for a status of 400 or more
+   * @param signal aborts the request @throws AcmeError if the server cannot be reached, and for a status of 400 or
+   * more
    */
   async request(
     url: string,
@@ -85,12 +85,12 @@ export class AcmeHttp {
   }
 }
 
-/** What an authority said no with (RFC 7807). */
+/** Makes an error of a CA's problem document (RFC 7807). */
 export function refusal(what: string, { status, json, retryAfter }: AcmeResponse): AcmeError {
   return problemError(what, json, { status, retryAfter });
 }
 
-/** @param problem as it stands in a response, or in an authorization that failed */
+/** @param problem from a response, or from an authorization that failed */
 export function problemError(
   what: string,
   problem: unknown,

@@ -1,4 +1,4 @@
-/** The form of `tls` with `acme`: who the block is towards its clients, by certificates that come and go by themselves. */
+/** The form of `tls` with `acme`: certificates of a block that are obtained and renewed automatically. */
 import type { SecureContext } from "node:tls";
 import { nodeTls } from "../../../lib/files/node-modules.ts";
 import { reasonOf } from "../../../lib/net/http-client.ts";
@@ -17,7 +17,7 @@ import type { ManagedCertificate } from "./managed-certificate.ts";
 
 const ACME_STATE: ServiceKey<AcmeState> = new ServiceKey("acme");
 
-/** What one data plane tells the others: name, chain and key. */
+/** The message from the data plane that obtained a certificate to the others: name, chain and key. */
 type Issued = readonly [domain: string, chain: string, key: string];
 
 export function acmeState(site: Site): AcmeState {
@@ -68,7 +68,7 @@ export class AcmeIdentity implements PluginInstance {
         `cannot write to ACME storage ${this.#site.resolvePath(storage)}: ${reasonOf(error)}`,
         {
           notes: [
-            "accounts and certificates have to outlive this process: name a folder that it may write to",
+            "name a folder that this process may write to: accounts and certificates have to outlive it",
           ],
         },
       );
@@ -97,7 +97,7 @@ export class AcmeIdentity implements PluginInstance {
     this.#certificates.get(domain)?.take(chain, key);
   }
 
-  /** @param changed the name whose certificate is new */
+  /** @param changed the name with a new certificate */
   #show(changed?: string): void {
     const holder = this.#site.block.settings.identity;
     const contexts = new Map<string, SecureContext>();

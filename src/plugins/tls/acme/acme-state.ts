@@ -1,4 +1,7 @@
-/** What the blocks of one configuration have in common, and hand on to the next: challenges, and certificates by name. */
+/**
+ * State that the blocks of one configuration share, and hand on to the next one: challenges, and certificates by
+ * name.
+ */
 import { isIP } from "node:net";
 import { join } from "node:path";
 import { readTextFile } from "../../../lib/files/bounded-file.ts";
@@ -13,7 +16,7 @@ import { ChallengeTable } from "./challenge-table.ts";
 import type { AcmeConfig } from "./config.ts";
 import { ManagedCertificate } from "./managed-certificate.ts";
 
-/** Milliseconds for the `resolver` to see a challenge, and between two looks. */
+/** Milliseconds for a challenge to reach the `resolver`, and between two checks. */
 const PROPAGATION = { patience: 120_000, interval: 2_000 };
 
 interface Entry {
@@ -24,11 +27,11 @@ interface Entry {
 export class AcmeState {
   challenges = new ChallengeTable();
   readonly #entries = new Map<string, Entry>();
-  /** Which options a name has in this configuration. */
+  /** The options of each name in this configuration. */
   readonly #wanted = new Map<string, string>();
   readonly #clients = new Map<string, { readonly client: AcmeClient; readonly storage: AcmeStorage }>();
 
-  /** @throws SetupError where another block wants a name in another way */
+  /** @throws SetupError if another block has different options for a name */
   claim(config: AcmeConfig): void {
     const options = optionsOf(config);
     for (const domain of config.domains) {
@@ -39,7 +42,7 @@ export class AcmeState {
     }
   }
 
-  /** What another configuration has, where this one wants the same. */
+  /** Takes over the certificates of another configuration for which the options are the same. */
   inherit(former: AcmeState): void {
     this.challenges = former.challenges;
     for (const [domain, entry] of former.#entries) {
@@ -48,10 +51,7 @@ export class AcmeState {
     for (const [options, client] of former.#clients) this.#clients.set(options, client);
   }
 
-  /**
-   * The certificate of a name, made when it is asked for first.
-   * @throws SetupError where the options cannot be used
-   */
+  /** The certificate of a name, created at the first call. @throws SetupError if the options are unusable */
   async certificate(domain: string, config: AcmeConfig, site: Site): Promise<ManagedCertificate> {
     const options = optionsOf(config);
     const known = this.#entries.get(domain);
@@ -70,7 +70,7 @@ export class AcmeState {
       log,
       orders: metrics.counter({
         name: "portolan_tls_acme_orders_total",
-        help: "Certificates that were asked for by ACME, and what came of it.",
+        help: "Certificate orders by ACME, by outcome.",
         labels: ["certificate", "result"],
       }),
       expiry: certificateExpiry(metrics),
@@ -78,7 +78,7 @@ export class AcmeState {
         const challengeName = `_acme-challenge.${name}.`;
         const { hide, shown } = challenges.add(challengeName, text);
         try {
-          // The authority asks as soon as it is told, and any thread may answer.
+          // The CA asks as soon as the challenge is announced, and any thread may answer.
           await shown;
           if (resolver !== undefined) await untilSeen({ name: challengeName, text, resolver, clock, signal });
         } catch (error) {
@@ -92,7 +92,7 @@ export class AcmeState {
     return certificate;
   }
 
-  /** Whether what comes can be kept. @throws the error of the file system */
+  /** Checks that certificates can be stored. @throws the error of the file system */
   async probe(config: AcmeConfig): Promise<void> {
     await this.#clients.get(optionsOf(config))?.storage.probe();
   }
@@ -125,13 +125,13 @@ export class AcmeState {
   }
 }
 
-/** The authorities of this machine's Node, and those in a file. @throws SetupError */
+/** The CAs that this machine's Node trusts, and those in a file. @throws SetupError */
 export async function trustedWith(path: string): Promise<string[]> {
   try {
     const roots = await readTextFile(path);
-    // It says what is wrong with them.
+    // Throws for invalid certificates.
     nodeTls().createSecureContext({ ca: roots });
-    if (!roots.includes("BEGIN CERTIFICATE")) throw new Error("there is no certificate in it");
+    if (!roots.includes("BEGIN CERTIFICATE")) throw new Error("the file contains no certificate");
     return [...nodeTls().getCACertificates("default"), roots];
   } catch (error) {
     throw new SetupError(`could not read ACME ca_root ${path}: ${fileFault(error)}`);
@@ -141,12 +141,12 @@ export async function trustedWith(path: string): Promise<string[]> {
 export function certificateExpiry(metrics: Site["metrics"]): ReturnType<Site["metrics"]["gauge"]> {
   return metrics.gauge({
     name: "portolan_tls_certificate_expiry_timestamp_seconds",
-    help: "When the certificate in force expires, in seconds since 1970.",
+    help: "Time at which the certificate in force expires, in seconds since 1970.",
     labels: ["certificate"],
   });
 }
 
-/** Two blocks that say the same share a certificate. */
+/** Blocks with the same options share a certificate. */
 function optionsOf({ ca, email, storage, caRoot, resolver }: AcmeConfig): string {
   return JSON.stringify([ca, email, storage, caRoot, resolver]);
 }
@@ -156,7 +156,7 @@ function folderOf(ca: string): string {
   return `${host}${pathname}`.toLowerCase().replaceAll(/[^a-z0-9.]+/g, "-");
 }
 
-/** One attempt at a time; a failed one does not count. */
+/** Runs one attempt at a time; a failed one may be repeated. */
 function once<T>(make: () => Promise<T>): () => Promise<T> {
   let made: Promise<T> | undefined;
   return () => {

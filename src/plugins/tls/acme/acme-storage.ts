@@ -1,4 +1,7 @@
-/** What an ACME client keeps on the disk: the key of its account, and each certificate with its key. Nobody but the owner may read it. */
+/**
+ * The files of an ACME client: the key of its account, and each certificate with its key. Readable by their owner
+ * only.
+ */
 import type { KeyObject } from "node:crypto";
 import { access, constants, mkdir, open, rename, rm } from "node:fs/promises";
 import { dirname, join } from "node:path";
@@ -8,7 +11,7 @@ import { AccountKey } from "./json-web-signature.ts";
 
 /** A certificate with its key. */
 export interface StoredCertificate {
-  /** PEM: the certificate first, then those that lead to the root. */
+  /** PEM: the certificate first, then the intermediates. */
   readonly chain: string;
   /** PEM. */
   readonly key: string;
@@ -19,12 +22,12 @@ export interface StoredCertificate {
   readonly notAfter: number;
 }
 
-/** @throws Error for what is no certificate, or where the key does not fit */
+/** @throws Error for an invalid certificate, or if the key does not match */
 export function readCertificate(chain: string, key: string): StoredCertificate {
   const { X509Certificate, createPrivateKey } = nodeCrypto();
   const certificate = new X509Certificate(chain);
   if (!certificate.checkPrivateKey(createPrivateKey(key)))
-    throw new Error("the key does not fit the certificate");
+    throw new Error("the key does not match the certificate");
   return {
     chain,
     key,
@@ -37,15 +40,12 @@ export function readCertificate(chain: string, key: string): StoredCertificate {
 export class AcmeStorage {
   readonly #folder: string;
 
-  /** @param folder of one certificate authority, and one account there */
+  /** @param folder for one CA and one account */
   constructor(folder: string) {
     this.#folder = folder;
   }
 
-  /**
-   * Whether it will be possible to write.
-   * @throws the error of the file system
-   */
+  /** Checks that the folder is writable. @throws the error of the file system */
   async probe(): Promise<void> {
     for (let folder = this.#folder; ; folder = dirname(folder)) {
       try {
@@ -57,7 +57,7 @@ export class AcmeStorage {
     }
   }
 
-  /** The account's key, made and kept when it is asked for first. */
+  /** The account's key, created and stored at the first call. */
   async accountKey(): Promise<AccountKey> {
     const { createPrivateKey } = nodeCrypto();
     const path = join(this.#folder, "account.pem");
@@ -68,10 +68,7 @@ export class AcmeStorage {
     return new AccountKey(key);
   }
 
-  /**
-   * @returns nothing where there is none
-   * @throws Error for a file that is no certificate with its key
-   */
+  /** @returns nothing if there is no file @throws Error for a file that is not a certificate with its key */
   async read(domain: string): Promise<StoredCertificate | undefined> {
     const text = await readIfThere(this.#pathOf(domain));
     if (text === undefined) return undefined;
@@ -80,7 +77,7 @@ export class AcmeStorage {
   }
 
   async write(domain: string, { key, chain }: StoredCertificate): Promise<void> {
-    // One file, so that it is replaced in one step.
+    // One file, so that certificate and key are replaced in one step.
     await this.#write(this.#pathOf(domain), `${key.trimEnd()}\n${chain.trimEnd()}\n`);
   }
 

@@ -6,7 +6,7 @@ import { renewalIdentifier } from "./certificate-facts.ts";
 const EXTENSIONS = 0xa3;
 const KEY_IDENTIFIER = 0x80;
 
-/** A certificate with nothing in it but what identifies it. */
+/** A certificate that contains only what identifies it. */
 function certificate(serial: Buffer, extensions: readonly Buffer[]): Buffer {
   const toBeSigned = sequence(
     tagged(0xa0, integer(Buffer.from([2]))),
@@ -17,7 +17,7 @@ function certificate(serial: Buffer, extensions: readonly Buffer[]): Buffer {
   return sequence(toBeSigned, sequence(), bitString(Buffer.alloc(64)));
 }
 
-test("a certificate is known to its authority by issuer and number", () => {
+test("a renewal identifier consists of issuer and serial number", () => {
   // The example of RFC 9773 section 4.1.
   const key = Buffer.from("69885b6b87464041e1b37b847ba0ae2cde01c8d4", "hex");
   const issuer = sequence(
@@ -36,7 +36,7 @@ test("a certificate is known to its authority by issuer and number", () => {
   assert.equal(renewalIdentifier(certificate(serial, [usage])), undefined);
 });
 
-test("octets that are no certificate have no identifier", () => {
+test("invalid certificates have no identifier", () => {
   for (const hex of ["", "30", "3082", "30840000000100", "3003020101", "30820fff02", "ff".repeat(40)])
     assert.equal(renewalIdentifier(Buffer.from(hex, "hex")), undefined, hex);
 });

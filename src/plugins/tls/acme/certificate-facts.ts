@@ -1,4 +1,4 @@
-/** Requests for certificates, and what has to be known of a certificate to have it renewed. */
+/** Certificate signing requests, and the data of a certificate that its renewal needs. */
 import type { KeyObject } from "node:crypto";
 import { nodeCrypto } from "../../../lib/files/node-modules.ts";
 import {
@@ -21,9 +21,8 @@ const OID = {
 const CONTEXT = { names: 0x82, attributes: 0xa0, keyIdentifier: 0x80, extensions: 0xa3 };
 
 /**
- * A request for a certificate (RFC 2986) of one name, which stands where clients look for it (RFC 5280 section 4.2.1.6).
- * @param key of the curve P-256, for ECDSA with SHA-256
- * @returns DER
+ * A certificate signing request (RFC 2986) for one name, placed where clients check it (RFC 5280 section 4.2.1.6).
+ * @param key on the curve P-256, for ECDSA with SHA-256 @returns DER
  */
 export function signingRequest(domain: string, key: KeyObject): Buffer {
   const { createPublicKey, sign } = nodeCrypto();
@@ -43,9 +42,8 @@ export function signingRequest(domain: string, key: KeyObject): Buffer {
 }
 
 /**
- * By which a certificate authority knows a certificate in questions of renewal (RFC 9773 section 4.1).
- * @param certificate DER
- * @returns nothing where the certificate does not say who issued it
+ * The identifier of a certificate in requests for renewal information (RFC 9773 section 4.1). @param certificate DER
+ * @returns nothing if the certificate does not name its issuer
  */
 export function renewalIdentifier(certificate: Buffer): string | undefined {
   try {

@@ -1,6 +1,6 @@
 /**
- * Answers the certificate authority. It stands in every server block of a configuration that obtains certificates, so that it is asked
- * whichever block the name belongs to.
+ * Answers the CA's challenge queries. It is part of every server block of a configuration that obtains certificates,
+ * so that it answers in whichever block the name belongs to.
  */
 import { RecordClass, RecordType, TXT } from "../../../dns/index.ts";
 import type { Handler, PluginInstance, Site } from "../../../plugin/index.ts";
@@ -34,7 +34,7 @@ export class ChallengeResponder implements PluginInstance {
     const { changingNames, feed } = this.#site;
     this.#endWatch = this.#state.challenges.watch((names) => {
       feed.publish(this.#state.challenges.challenges);
-      // That there is no such name may have been kept, and so may the challenge before this one.
+      // Caches may hold a denial of the name, or the previous challenge.
       changingNames.tell(names);
       return feed.taken();
     });

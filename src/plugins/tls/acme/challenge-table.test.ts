@@ -3,7 +3,7 @@ import { test } from "node:test";
 import { setImmediate as nextTurn } from "node:timers/promises";
 import { ChallengeTable } from "./challenge-table.ts";
 
-test("a challenge is shown once everybody has heard of it", async () => {
+test("a challenge is shown once every watcher has it", async () => {
   const table = new ChallengeTable();
   const heard = Promise.withResolvers<void>();
   const names: string[] = [];

@@ -1,22 +1,22 @@
-/** The TXT records that a certificate authority looks for, while it does. */
+/** The TXT records for the CA, for as long as it needs them. */
 import { Name } from "../../../dns/index.ts";
 
-/** `_acme-challenge.example.org.` with a text; plain values, which may be sent to another thread. */
+/** `_acme-challenge.example.org.` with a text; plain values, which can be sent to other threads. */
 export type Challenge = readonly [name: string, text: string];
 
-/** One that is pending. */
+/** A pending challenge. */
 export interface ShownChallenge {
-  /** Resolves once whoever is asked answers with it. */
+  /** Resolves when every thread answers with it. */
   readonly shown: Promise<void>;
   readonly hide: () => void;
 }
 
-/** Passes on that answers to names change; resolves once it is known everywhere. */
+/** Reports that answers to names change; resolves when every thread has the change. */
 export type ChallengeWatcher = (names: readonly Name[]) => Promise<void>;
 
 const MAX_CHALLENGES = 256;
 
-/** One for all blocks of a configuration, handed on at a reload. */
+/** One table for all blocks of a configuration, handed on at a reload. */
 export class ChallengeTable {
   readonly #names = new Map<string, { readonly name: Name; readonly texts: string[] }>();
   readonly #watchers = new Set<ChallengeWatcher>();
@@ -29,7 +29,7 @@ export class ChallengeTable {
     return [...this.#names].flatMap(([name, { texts }]) => texts.map((text): Challenge => [name, text]));
   }
 
-  /** @returns nothing where no challenge is pending at this name */
+  /** @returns nothing without a pending challenge for this name */
   textsOf(name: Name): readonly string[] | undefined {
     return this.#names.get(name.toLowerCase().toString())?.texts;
   }
@@ -50,7 +50,7 @@ export class ChallengeTable {
     return { shown, hide };
   }
 
-  /** In place of all that there are. */
+  /** Replaces all challenges. */
   replace(challenges: readonly Challenge[]): void {
     const touched = [...this.#names.values()].map(({ name }) => name);
     this.#names.clear();
@@ -58,7 +58,7 @@ export class ChallengeTable {
     void this.#tell(touched);
   }
 
-  /** @returns ends it */
+  /** @returns a function that removes the watcher */
   watch(changed: ChallengeWatcher): () => void {
     this.#watchers.add(changed);
     return () => void this.#watchers.delete(changed);

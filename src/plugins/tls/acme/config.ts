@@ -1,4 +1,4 @@
-/** `tls { acme … }` in words. */
+/** The grammar of `tls { acme … }`. */
 import { isIP } from "node:net";
 import { domainToASCII } from "node:url";
 import type { Token } from "../../../corefile/tokens.ts";
@@ -10,13 +10,13 @@ import type { ConfigContext } from "../../../plugin/config/context.ts";
 import { type DiscoveryConfig, discoveryOption } from "../discovery.ts";
 
 export interface AcmeConfig {
-  /** In lower case, as they stand in certificates, without a dot at the end. */
+  /** In lower case and without a final dot, as in certificates. */
   readonly domains: readonly string[];
   readonly email: string | undefined;
-  /** URL of the directory of the certificate authority. */
+  /** URL of the CA's directory. */
   readonly ca: string;
   readonly storage: string;
-  /** A file with authorities that the CA's own certificate may come from. */
+  /** A file with the root certificates for connections to the CA. */
   readonly caRoot: string | undefined;
   /** Host and port. */
   readonly resolver: string | undefined;
@@ -26,7 +26,7 @@ export interface AcmeConfig {
 const LETS_ENCRYPT = "https://acme-v02.api.letsencrypt.org/directory";
 const STORAGE = ".coredns/acme";
 const OPTIONS = ["acme", "email", "ca", "storage", "ca_root", "resolver", "discovery"] as const;
-/** For help. */
+/** Names and usages for help. */
 export const acmeOptions: readonly { readonly name: string; readonly usage: string }[] = [
   { name: "acme", usage: "DOMAIN..." },
   ...OPTIONS.slice(1, -1).map((name) => ({ name, usage: "VALUE" })),
@@ -34,7 +34,7 @@ export const acmeOptions: readonly { readonly name: string; readonly usage: stri
 
 type OptionName = (typeof OPTIONS)[number];
 
-/** @returns nothing where something was reported as an error */
+/** @returns nothing after reporting an error */
 export function readAcme(occurrence: Directive, context: ConfigContext): AcmeConfig | undefined {
   const { report } = context;
   const lines = new Map<OptionName, Directive>();
@@ -107,13 +107,13 @@ export function readAcme(occurrence: Directive, context: ConfigContext): AcmeCon
 function domainOf(word: string): string | { readonly problem: string } {
   const bare = word.replace(/\.$/, "");
   if (isIP(bare.replace(/^\[|\]$/g, "")) !== 0)
-    return { problem: "certificates for addresses are not obtained" };
+    return { problem: "certificates for addresses are not supported" };
   const wildcard = bare.startsWith("*.") ? "*." : "";
   const rest = bare.slice(wildcard.length);
   if (rest.includes("*")) return { problem: "a wildcard can only be the first label" };
   const ascii = domainToASCII(rest);
   if (ascii === "" || isIP(ascii) !== 0 || !/^[a-z0-9_-]+(\.[a-z0-9_-]+)*$/.test(ascii))
-    return { problem: "it is not a host name" };
+    return { problem: "not a host name" };
   try {
     Name.parse(`_acme-challenge.${ascii}.`);
   } catch (error) {

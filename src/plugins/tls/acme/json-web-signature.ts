@@ -1,12 +1,15 @@
-/** The account key of an ACME client, and what is signed with it: flattened JSON of RFC 7515 with ES256 (RFC 8555 section 6.2). */
+/**
+ * The account key of an ACME client, and requests signed with it: flattened JSON of RFC 7515 with ES256 (RFC 8555
+ * section 6.2).
+ */
 import type { JsonWebKey, KeyObject } from "node:crypto";
 import { nodeCrypto } from "../../../lib/files/node-modules.ts";
 
-/** What a request says besides its payload. */
+/** The header of a signed request. */
 export interface ProtectedHeader {
   readonly nonce: string;
   readonly url: string;
-  /** The account's URL; without it the key itself is sent along, as for a new account. */
+  /** The account's URL; without it the request includes the key itself, as for a new account. */
   readonly account?: string | undefined;
 }
 
@@ -14,21 +17,21 @@ export interface ProtectedHeader {
 export class AccountKey {
   readonly #key: KeyObject;
   readonly #publicKey: JsonWebKey;
-  /** The key in three words, which challenges are answered with (RFC 7638). */
+  /** The thumbprint of the key in responses to challenges (RFC 7638). */
   readonly thumbprint: string;
 
-  /** @throws TypeError for a key that is none of the curve P-256 */
+  /** @throws TypeError for a key that is not on the curve P-256 */
   constructor(key: KeyObject) {
     const { createPublicKey } = nodeCrypto();
     const { kty, crv, x, y } = createPublicKey(key).export({ format: "jwk" });
-    if (kty !== "EC" || crv !== "P-256") throw new TypeError("the account's key is not of the curve P-256");
+    if (kty !== "EC" || crv !== "P-256") throw new TypeError("the account's key is not on the curve P-256");
     this.#key = key;
     this.#publicKey = { crv, kty, x, y } as JsonWebKey;
-    // Members in the order of the alphabet, without a space.
+    // RFC 7638 requires members in alphabetical order, without spaces.
     this.thumbprint = base64url(digest(JSON.stringify(this.#publicKey)));
   }
 
-  /** @param payload as JSON; nothing for a request that only reads (POST-as-GET) */
+  /** @param payload as JSON; omitted for a request that only reads (POST-as-GET) */
   sign({ nonce, url, account }: ProtectedHeader, payload: unknown): string {
     const who = account === undefined ? { jwk: this.#publicKey } : { kid: account };
     const head = base64url(JSON.stringify({ alg: "ES256", nonce, url, ...who }));

@@ -1,6 +1,6 @@
 /**
- * The certificate of one name: obtained when there is none, renewed in time, and kept in force while that fails. It belongs to no
- * configuration: a reload that wants the same takes it over as it runs, an order under way included.
+ * The certificate of one name: obtained if there is no valid one, renewed in time, and kept in force if renewal
+ * fails. It belongs to no configuration: a reload with the same options takes it over with any order in progress.
  */
 
 import type { GaugeFamily } from "../../../lib/metrics/metric-families.ts";
@@ -15,7 +15,7 @@ import { renewalIdentifier, signingRequest } from "./certificate-facts.ts";
 
 export interface ManagedCertificateOptions {
   readonly domain: string;
-  /** For messages. */
+  /** The CA's name in messages. */
   readonly authority: string;
   readonly client: AcmeClient;
   readonly storage: AcmeStorage;
@@ -31,12 +31,12 @@ export interface ManagedCertificateOptions {
 const MINUTE = 60_000;
 const HOUR = 60 * MINUTE;
 const DAY = 24 * HOUR;
-/** An authority that cannot be reached is asked again soon; one that says no counts how often it has to (RFC 8555 section 6.6). */
+/** A CA that cannot be reached is tried again soon; rejections count against its limits (RFC 8555 section 6.6). */
 const UNREACHABLE = { first: 5_000, longest: HOUR };
 const REFUSED = { first: 5 * MINUTE, longest: 12 * HOUR };
-/** Between two questions for renewal information (RFC 9773 section 4.3.2). */
+/** Interval of requests for renewal information (RFC 9773 section 4.3.2). */
 const POLL = { usual: 6 * HOUR, least: MINUTE, most: DAY };
-/** How old a certificate is at the least when it is renewed; less for those of a few hours. */
+/** Lowest age of a certificate at its renewal; less if it is valid only for hours. */
 const LEAST_AGE = HOUR;
 
 export class ManagedCertificate {
@@ -56,7 +56,7 @@ export class ManagedCertificate {
     return this.#current;
   }
 
-  /** @returns ends it */
+  /** @returns a function that removes the watcher */
   watch(changed: () => void): () => void {
     this.#watchers.add(changed);
     return () => void this.#watchers.delete(changed);
@@ -66,12 +66,12 @@ export class ManagedCertificate {
     this.#holders++;
   }
 
-  /** The last to let go ends what is under way. */
+  /** Stops the work in progress when the last user releases the certificate. */
   release(): void {
     if (--this.#holders === 0) this.#end.abort();
   }
 
-  /** Takes what is on the disk, unless it has something already. */
+  /** Loads the certificate from the disk, unless one is present. */
   async load(): Promise<void> {
     const { domain, storage, clock, log } = this.#options;
     if (this.#current !== undefined) return;
@@ -79,7 +79,7 @@ export class ManagedCertificate {
       const stored = await storage.read(domain);
       if (stored !== undefined && stored.notAfter > clock.wallTime()) this.#take(stored);
     } catch (error) {
-      log.warning(`the certificate for ${domain} that was kept is not used: ${reasonOf(error)}`);
+      log.warning(`the stored certificate for ${domain} is not used: ${reasonOf(error)}`);
     }
   }
 
@@ -88,7 +88,7 @@ export class ManagedCertificate {
     if (this.#current?.chain !== chain) this.#take(readCertificate(chain, key));
   }
 
-  /** Obtains and renews from now on. */
+  /** Starts to obtain and renew the certificate. */
   begin(): void {
     if (this.#isRunning) return;
     this.#isRunning = true;
@@ -122,7 +122,7 @@ export class ManagedCertificate {
     }
   }
 
-  /** Settles when a certificate has to be obtained, at once where there is none. */
+  /** Resolves when a certificate has to be obtained: at once without a valid one. */
   async #untilDue(): Promise<void> {
     const { clock } = this.#options;
     const { signal } = this.#end;
@@ -132,16 +132,19 @@ export class ManagedCertificate {
       this.#plan ??= this.#planByLifetime(certificate);
       if (this.#plan.askAt <= clock.wallTime()) await this.#askForWindow(certificate, this.#plan);
       const { notBefore, notAfter } = certificate;
-      // An authority that wants every certificate renewed at once is not asked for one after the other.
+      // Guards against a loop of renewals if a CA asks for each certificate to be renewed at once.
       const earliest = notBefore + Math.min(LEAST_AGE, (notAfter - notBefore) / 20);
       const wait = Math.max(this.#plan.renewAt, earliest) - clock.wallTime();
       if (wait <= 0) return;
-      // The wall clock may be set, so that nothing is slept through for long.
+      // Waits in short steps because the wall clock may be set.
       await pause(clock, Math.min(wait, Math.max(1_000, this.#plan.askAt - clock.wallTime()), HOUR), signal);
     }
   }
 
-  /** Two thirds of a lifetime, half of a short one, and a little earlier by chance: many servers began together. */
+  /**
+   * At two thirds of a lifetime, half of a short one, minus a random share, because many servers may have started
+   * together.
+   */
   #planByLifetime({ notBefore, notAfter }: StoredCertificate): RenewalPlan {
     const lifetime = notAfter - notBefore;
     const share = lifetime < 10 * DAY ? 1 / 2 : 2 / 3;
@@ -149,7 +152,7 @@ export class ManagedCertificate {
     return { renewAt, askAt: 0, window: undefined };
   }
 
-  /** The authority knows better, as it may have to revoke a certificate (RFC 9773 section 4.2). */
+  /** The CA's window wins, as it may have to revoke the certificate (RFC 9773 section 4.2). */
   async #askForWindow(certificate: StoredCertificate, plan: RenewalPlan): Promise<void> {
     const { client, clock, random, log, domain } = this.#options;
     const identifier = renewalIdentifier(certificate.raw);
@@ -166,7 +169,7 @@ export class ManagedCertificate {
       plan.renewAt = start + (end - start) * random.fraction();
     } catch (error) {
       this.#end.signal.throwIfAborted();
-      // Without an answer it is renewed when its time has come, as ever.
+      // Without an answer the certificate is renewed by its lifetime.
       log.debug(`no renewal information for ${domain}: ${reasonOf(error)}`);
     }
   }
@@ -187,12 +190,12 @@ export class ManagedCertificate {
     try {
       await storage.write(domain, certificate);
     } catch (error) {
-      log.error(`cannot keep the certificate for ${domain} on the disk: ${reasonOf(error)}`);
+      log.error(`cannot store the certificate for ${domain}: ${reasonOf(error)}`);
     }
     this.#plan = undefined;
     this.#take(certificate);
     log.info(
-      `certificate for ${domain} from ${authority} is in force for new connections, until ${new Date(certificate.notAfter).toISOString()}`,
+      `certificate for ${domain} from ${authority} is in use for new connections; it expires on ${new Date(certificate.notAfter).toISOString()}`,
     );
   }
 
@@ -203,11 +206,11 @@ export class ManagedCertificate {
   }
 }
 
-/** When a certificate is to be renewed. */
+/** The time of the next renewal. */
 interface RenewalPlan {
   /** Milliseconds since 1970. */
   renewAt: number;
-  /** When the authority is asked for its opinion next. */
+  /** When renewal information is requested next. */
   askAt: number;
   /** The window that {@link renewAt} was chosen from. */
   window: { readonly start: number; readonly end: number } | undefined;
