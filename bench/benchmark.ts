@@ -30,7 +30,7 @@ import { UNBOUND } from "./servers/unbound.ts";
 import { encryptionOf } from "./workload.ts";
 import { type Beside, WORKLOADS, type Workload } from "./workloads.ts";
 
-/** Seconds of load before each measurement: the code of Portolan is compiled by then. */
+/** Seconds of load before each measurement, so that Portolan's code is compiled. */
 const LONGEST_WARM_UP = 3;
 
 export interface Progress {

@@ -1,4 +1,4 @@
-/** What the benchmark ran on. */
+/** The machine of a benchmark run. */
 import { existsSync } from "node:fs";
 import { cpus, release, totalmem, type } from "node:os";
 import { join } from "node:path";

@@ -41,7 +41,7 @@ await runScript(async () => {
   if (results.failures.length > 0) process.exitCode = 1;
 });
 
-/** What was measured, with the rest as it was. */
+/** The new results, merged into the old ones. */
 async function measured(
   options: BenchmarkOptions,
   former: Results | undefined,

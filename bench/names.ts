@@ -37,7 +37,7 @@ export const CLUSTER_SERVICES: readonly ClusterService[] = Array.from({ length: 
   };
 });
 
-/** What a pod of the first namespace tries before a name with fewer than five dots (`ndots:5`). */
+/** The queries of a pod in the first namespace before a name with fewer than five dots (`ndots:5`). */
 export const SEARCH_PATH: readonly string[] = [
   `namespace-0.svc.${CLUSTER_ZONE}`,
   `svc.${CLUSTER_ZONE}`,

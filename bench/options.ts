@@ -25,9 +25,9 @@ export interface BenchmarkOptions {
   readonly onlyConsole: boolean;
   /** Minutes of load in place of the measurements of {@link onlyMemory}. */
   readonly mixed: number | undefined;
-  /** Only the loads of {@link onlyMemory}, in a control group with so many MiB and without one in turns. */
+  /** Only the loads of {@link onlyMemory}, alternately in a control group with this many MiB and without one. */
   readonly limit: number | undefined;
-  /** Only floods, for so many minutes with one thread, and again with two. */
+  /** Only floods, for this many minutes with one thread, and again with two. */
   readonly soak: number | undefined;
   /** Folder for what ran in the longest turns of {@link onlyMemory} and {@link mixed}. */
   readonly turns: string | undefined;
@@ -134,7 +134,7 @@ function turnsFolder({ turns, memory, mixed }: ReturnType<typeof parsed>["values
   return resolve(turns);
 }
 
-/** What says how workloads are measured says nothing of the cluster, nor of memory. */
+/** Options for workloads do not apply to the cluster, nor to memory. */
 function isAlone(
   name: string,
   isWanted: boolean,

@@ -1,4 +1,4 @@
-/** What a run of the benchmark gives. */
+/** The results of a benchmark run. */
 import type { BesideResults } from "./cluster/beside-results.ts";
 import type { ClusterResults } from "./cluster/cluster-results.ts";
 import type { ConsoleResults } from "./console/console-results.ts";
@@ -24,7 +24,7 @@ export interface Sample {
   /** After the load, megabytes. */
   readonly residentMegabytes: number;
   readonly openLoop: OpenLoopSample;
-  /** What makes this sample doubtful, each in words. */
+  /** The reasons to doubt this sample, in words. */
   readonly doubts: readonly string[];
 }
 

@@ -1,4 +1,4 @@
-/** What a workload is. */
+/** The definition of a workload. */
 export type RecordType = "A" | "AAAA";
 
 export interface Workload {
@@ -10,7 +10,10 @@ export interface Workload {
   readonly cacheEntries: number;
   /** Lines for the Corefile of servers that have one, in front of the cache; other servers answer the same queries as they are. */
   readonly directives?: readonly string[];
-  /** What Portolan is compared with side by side, where the difference is less than what the machine's speed changes between two measurements. */
+  /**
+   * The servers that are compared side by side, because the difference is smaller than the machine's own variation
+   * between two measurements.
+   */
   readonly besides?: readonly Beside[];
   /** Whether the upstream works during the measurement: it needs some of the load generator's core then. */
   readonly usesUpstream: boolean;

@@ -1,4 +1,4 @@
-/** What the servers are asked, and how. */
+/** The queries and the load of each workload. */
 import { CLUSTER_SERVICES, EXTERNAL_ADDRESSES, EXTERNAL_ZONE, externalName, SEARCH_PATH } from "./names.ts";
 import { seededRandom } from "./numbers/random.ts";
 import { ZipfDistribution } from "./numbers/zipf.ts";

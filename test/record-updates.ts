@@ -1,4 +1,7 @@
-/** Records what CoreDNS says to the updates of the tests: node test/record-updates.ts COREDNS, which is the program. It is no part of `npm test`. */
+/**
+ * Records CoreDNS's answers to the updates of the tests: node test/record-updates.ts COREDNS, the path of the
+ * program. Not part of `npm test`.
+ */
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";

@@ -1,4 +1,4 @@
-/** What the benchmark and its API say to each other, as messages between two processes. */
+/** The messages between the benchmark and its API, two processes. */
 import type { ListingTimes } from "./api-server.ts";
 import type { ClusterSize } from "./cluster-shape.ts";
 
@@ -20,7 +20,7 @@ export type ApiCommand =
       /** Events a second. */
       readonly rate: number;
       readonly seconds: number;
-      /** Each so many-th event moves the watched pod; 0 for none. */
+      /** Every n-th event moves the watched pod; 0 for none. */
       readonly watchedEvery: number;
     }
   /** The Service of `APPEARING_SERVICE` comes and goes. Answered by `appeared`. */
@@ -28,14 +28,17 @@ export type ApiCommand =
   | ({ readonly to: "change" } & ChangeOptions)
   | { readonly to: "stopChanges" };
 
-/** Services and slices come, change and go, until so many changes were made or {@link ApiCommand} `stopChanges`. Answered by `changed`. */
+/**
+ * Creates, changes and deletes Services and slices, up to this many changes or until {@link ApiCommand}
+ * `stopChanges`. Answered by `changed`.
+ */
 export interface ChangeOptions {
   /** Changes a second. */
   readonly rate: number;
   readonly changes: number;
   /** So many are sent at once, one after the other in one frame. */
   readonly together: number;
-  /** Whether every other change is of a slice of the cluster, of which one endpoint is ready no more or again. Default false. */
+  /** Whether every other change toggles the readiness of an endpoint in a slice of the cluster. Default false. */
   readonly mixed?: boolean;
 }
 

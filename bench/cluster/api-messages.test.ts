@@ -1,4 +1,4 @@
-// What the API of the benchmark sends, read by Portolan itself: figures of a cluster that is misread would mean nothing.
+// Portolan's own reader decodes the messages of the benchmark's API: figures of a misread cluster would mean nothing.
 import assert from "node:assert/strict";
 import { describe, test } from "node:test";
 import { ApiStatusError } from "../../src/kubernetes/api/access/api-error.ts";

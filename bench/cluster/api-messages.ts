@@ -1,4 +1,4 @@
-/** What the API of the benchmark sends: lists, events and failures, in protobuf. */
+/** The messages of the benchmark's API: lists, events and failures, in protobuf. */
 import type { ObjectType } from "./api-objects.ts";
 import { ProtobufWriter } from "./protobuf-writer.ts";
 

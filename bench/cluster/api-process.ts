@@ -1,4 +1,4 @@
-// The API of the cluster benchmark, in a process of its own. It is told by messages what to do: see api-commands.ts.
+// The API of the cluster benchmark, in a process of its own, controlled by messages: see api-commands.ts.
 import { setTimeout as delay, setImmediate as nextTurn } from "node:timers/promises";
 import type { ApiCommand, ApiReport, ApiStart, ChangeOptions } from "./api-commands.ts";
 import { EventEncoder } from "./api-messages.ts";

@@ -69,7 +69,7 @@ export class ApiServer {
     this.#server.close();
   }
 
-  /** Resolves when so many kinds are listed and watched. */
+  /** Resolves when this many kinds are listed and watched. */
   async listed(kinds: number): Promise<ListingTimes> {
     return await new Promise((resolve) => {
       this.#onListed = (times) => {
@@ -83,7 +83,7 @@ export class ApiServer {
   /** Tells everybody who watches that the revision is forgotten: all has to be listed again. */
   forget(): void {
     this.#forgotten = this.#options.state.revision + 1;
-    // What is listed from now on is of this revision.
+    // Lists from now on have this revision.
     this.#options.state.replaceSomePod();
     this.#begun = undefined;
     this.#octets = 0;

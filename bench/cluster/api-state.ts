@@ -1,4 +1,4 @@
-/** What the API of the benchmark holds, encoded once, and what happens to it. */
+/** The contents of the benchmark's API, encoded once, and their changes. */
 import { ClusterChanges } from "./api-changes.ts";
 import {
   type ApiEvent,

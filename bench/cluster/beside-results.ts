@@ -1,4 +1,4 @@
-/** What the benchmark of changes beside other servers gives. */
+/** The results of the benchmark of changes beside other servers. */
 import type { Machine } from "../machine-facts.ts";
 import type { LatencySample } from "./cluster-results.ts";
 import type { ClusterSize } from "./cluster-shape.ts";
@@ -18,7 +18,7 @@ export interface BesideSample {
   readonly server: string;
   /** CPU time in seconds, from the start of the process until some seconds after it is ready. */
   readonly loadSeconds: number;
-  /** What it takes of a core with nothing to do. */
+  /** Share of a core in an idle server. */
   readonly idleShare: number;
   readonly loads: readonly BesideLoad[];
   /** From a change to the first answer that shows it, without a cache. */

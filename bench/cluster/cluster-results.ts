@@ -1,4 +1,4 @@
-/** What the benchmark of the live cluster gives. */
+/** The results of the benchmark of the live cluster. */
 import type { Percentiles } from "../load/load-result.ts";
 import type { Machine } from "../machine-facts.ts";
 import type { ClusterSize } from "./cluster-shape.ts";
@@ -11,7 +11,7 @@ export interface ClusterResults {
   /** Absent in results of before it was measured. */
   readonly changes?: readonly ChangeSample[];
   readonly queriesAmidChanges?: QueriesAmidChanges;
-  /** What makes these two doubtful. */
+  /** The reasons to doubt these two. */
   readonly doubts?: readonly string[];
 }
 
@@ -23,7 +23,7 @@ export interface ClusterSample {
   readonly ready: number;
   /** Milliseconds from the first request for a list until the last octet of the last list had left the API. */
   readonly sync: number;
-  /** What the API sent meanwhile. */
+  /** The data that the API sent in that time. */
   readonly listMegabytes: number;
   /** Some time later, without queries. */
   readonly restMegabytes: number;
@@ -34,7 +34,7 @@ export interface ClusterSample {
   readonly reload?: ReloadSample;
   readonly latency: LatencySample | undefined;
   readonly churn: ChurnSample | undefined;
-  /** What makes times of this sample doubtful, each in words. */
+  /** The reasons to doubt the times of this sample, in words. */
   readonly doubts: readonly string[];
 }
 
@@ -86,7 +86,7 @@ export interface ChangeSample {
   readonly name: string;
   readonly services: number;
   readonly endpoints: number;
-  /** What the process takes of a core with nothing to do. */
+  /** Share of a core in an idle process. */
   readonly idleShare: number;
   readonly loads: readonly ChangeLoad[];
 }

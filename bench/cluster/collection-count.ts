@@ -12,7 +12,7 @@ export class CollectionCount {
 
   /** @returns how many there were since it was made */
   async end(): Promise<number> {
-    // Node tells of a collection in a later turn.
+    // Node reports a collection in a later turn.
     await nextTurn();
     this.#note(this.#observer.takeRecords());
     this.#observer.disconnect();

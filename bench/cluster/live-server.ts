@@ -37,7 +37,7 @@ export interface LiveOptions {
 
 export interface LiveServerKind {
   readonly name: string;
-  /** What starts it with a Corefile. */
+  /** The command that starts it with a Corefile. */
   command(corefile: string): { readonly command: string; readonly args: readonly string[] };
 }
 

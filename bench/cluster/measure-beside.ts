@@ -1,4 +1,7 @@
-/** What one server takes of the processor to load a cluster and for each change, and how soon its answers show one. */
+/**
+ * The CPU time of one server for loading a cluster and for each change, and the delay until its answers show a
+ * change.
+ */
 import { join } from "node:path";
 import { setTimeout as delay } from "node:timers/promises";
 import { CLUSTER_ZONE } from "../names.ts";
@@ -71,7 +74,7 @@ export async function measureBeside(options: BesideOptions): Promise<Omit<Beside
     used.push(
       await watched(async () => {
         await api.change({ ...load, together: 1, mixed: true });
-        // What is still on its way.
+        // Events still in transit.
         await delay(100);
       }),
     );

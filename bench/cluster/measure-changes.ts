@@ -1,4 +1,4 @@
-/** What a change in the cluster takes of the processor, and what changes do to queries. */
+/** The CPU time of a change in the cluster, and the effect of changes on queries. */
 import { join } from "node:path";
 import { setTimeout as delay } from "node:timers/promises";
 import { serviceNames, writeQueries } from "../memory/query-lists.ts";
@@ -38,7 +38,7 @@ export interface ChangeDurations {
   readonly turns: number;
 }
 
-/** What {@link ChangeSample} is about: as many changes as a report about a real cluster had, with no change before them. */
+/** The number of changes of a {@link ChangeSample}: as in a report about a real cluster, with no change before them. */
 const FIRST_CHANGES = 7_830;
 const STEADY_RATE = 200;
 const QUICK_RATE = 1_500;
@@ -105,7 +105,7 @@ export async function measureQueriesAmidChanges(
   return { rate: QUERY_RATE, changeRate: STEADY_RATE, changeMicroseconds: alone.microseconds, peace, amid };
 }
 
-/** What stays as it is, and what changes. */
+/** The constant part, and the changing part. */
 function* names(size: ClusterSize): Iterable<string> {
   yield* serviceNames(size);
   for (const { name, namespace } of changingServices(size.namespaces, size.services))
@@ -179,7 +179,7 @@ class Live implements AsyncDisposable {
   async changes(options: Omit<ChangeUsage, "cpu" | "seconds">): Promise<ChangeUsage> {
     const { result, seconds, cpu } = await this.#watch(async () => {
       const { changes } = await this.api.change(options);
-      // What is still on its way.
+      // Events still in transit.
       await delay(100);
       return changes;
     });

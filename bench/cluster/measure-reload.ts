@@ -31,7 +31,7 @@ export async function measureReload(options: ReloadOptions): Promise<ReloadSampl
   const asker = new Asker(server.port, options.name);
   const asking = asker.run();
   const { printed } = server;
-  // What the reload changes has nothing to do with the cluster.
+  // The reload changes a part that has nothing to do with the cluster.
   writeFileSync(
     corefile,
     readFileSync(corefile, "utf8").replace("    loadbalance\n", "    loadbalance\n    nsid bench\n"),

@@ -38,7 +38,7 @@ export interface ScenarioDurations {
 
 /** Events a second. */
 const CHURN_RATE = 200;
-/** Each so many-th event moves the pod whose name is asked for. */
+/** Every n-th event moves the pod whose name is queried. */
 const WATCHED_EVERY = 10;
 export async function measureScenario(options: ScenarioOptions): Promise<ClusterSample> {
   const { scenario, size, folder, durations } = options;

@@ -1,4 +1,4 @@
-/** What makes times doubtful. */
+/** Detects reasons to doubt measured times. */
 import { cpuSeconds, machineCpuSeconds } from "../run/process-usage.ts";
 
 /** More of a core than this, and times tell of the others. */

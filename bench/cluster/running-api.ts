@@ -33,7 +33,9 @@ export class RunningApi implements AsyncDisposable {
     return new RunningApi(child, port);
   }
 
-  /** Resolves when so many kinds have been listed and are watched, from the start or since the last {@link forget}. */
+  /**
+   * Resolves when this many kinds have been listed and are watched, from the start or since the last {@link forget}.
+   */
   listed(kinds: number): Promise<About<"listed">> {
     return this.#ask({ to: "awaitLists", kinds }, "listed");
   }

@@ -1,4 +1,4 @@
-/** What `npm run bench -- --console` gives. Megabytes are of 10^6 octets. */
+/** The results of `npm run bench -- --console`. Megabytes are of 10^6 bytes. */
 import type { Machine } from "../machine-facts.ts";
 
 export interface ConsoleResults {
@@ -13,7 +13,7 @@ export interface ConsoleResults {
 export interface StreamSample {
   readonly threads: number;
   readonly seconds: number;
-  /** What dnsperf tells. */
+  /** The report of dnsperf. */
   readonly queriesPerSecond: number;
   readonly sent: number;
   readonly answered: number;

@@ -28,7 +28,7 @@ const EMPTY_PAGE = `<!doctype html>
 </html>
 `;
 
-/** What the tab shows before. */
+/** The page that the tab shows before. */
 const OTHER_PATH = "/other";
 const OTHER_PAGE = `<!doctype html>
 <html lang="en">
@@ -95,7 +95,7 @@ export async function measurePage({ url, pairs }: PageOptions): Promise<PageSamp
 interface Navigation {
   readonly url: string;
   readonly emptyUrl: string;
-  /** What the tab shows before; it is empty without. */
+  /** The page that the tab shows before; empty by default. */
   readonly before: string | undefined;
 }
 

@@ -91,7 +91,7 @@ async function loadPage(place: Place, workload: Workload, pairs: number): Promis
   return sample;
 }
 
-/** Of the cluster that the page tells of: 10,000 services in all, each with five endpoints. */
+/** The cluster of the page: 10,000 services in all, each with five endpoints. */
 const NAMESPACES = 100;
 const SERVICES_A_NAMESPACE = 100;
 const ENDPOINTS = [1, 2, 3, 4, 5];

@@ -31,7 +31,7 @@ for (const count of [1_000, 100_000]) {
 
 await run();
 
-/** What a listener does with a reply once its octets are written. */
+/** The listener's work on a reply once its octets are written. */
 function sent(outcome: Outcome | Promise<Outcome>): void {
   do_not_optimize(outcome);
   if (!(outcome instanceof Promise) && outcome.kind === "reply") outcome.release();

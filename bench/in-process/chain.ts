@@ -1,4 +1,4 @@
-/** What a chain of twelve plugins costs that pass a query on. Run with `node bench/in-process/chain.ts`. */
+/** The cost of a chain of twelve plugins that pass a query on. Run with `node bench/in-process/chain.ts`. */
 import { bench, do_not_optimize, run } from "mitata";
 import { afterNext, type Handler, type Next, type Outcome } from "../../src/plugin/index.ts";
 import { makeTestQuery } from "../../src/plugin/testing.ts";

@@ -85,7 +85,7 @@ function packets(name: (index: number) => string): Uint8Array[] {
   );
 }
 
-/** Spread over 10.0.0.0/8 and above, none of which is that of the client. */
+/** Spread over 10.0.0.0/8 and above, never the client's network. */
 function networks(count: number): string[] {
   return Array.from(
     { length: count },

@@ -51,7 +51,7 @@ let tasks: (() => void)[] = [];
 let descriptors = 100;
 let listening = -1;
 
-/** What clients have sent, and how many replies have left. */
+/** Messages that clients have sent, and the number of replies. */
 export const clients = { inbox: new Inbox(), answered: 0, lastReply: new Message() };
 
 function forget(fd: number): void {

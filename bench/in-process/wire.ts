@@ -1,4 +1,4 @@
-/** What reading and writing messages costs. Run with `node bench/in-process/wire.ts`. */
+/** The cost of reading and writing messages. Run with `node bench/in-process/wire.ts`. */
 import { bench, do_not_optimize, group, run } from "mitata";
 import { decodeMessage, EncodedSections, encodeMessage, makeQuery, Name } from "../../src/dns/index.ts";
 import { Query } from "../../src/plugin/index.ts";

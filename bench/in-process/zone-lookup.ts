@@ -82,7 +82,7 @@ function handleOf(running: { readonly instances: readonly { readonly handle?: Ha
   return handle;
 }
 
-/** What a listener does with a reply once its octets are written. */
+/** The listener's work on a reply once its octets are written. */
 function sent(outcome: Outcome | Promise<Outcome>): void {
   if (outcome instanceof Promise || outcome.kind !== "reply") throw new Error("no reply");
   outcome.release();

@@ -50,7 +50,7 @@ async function generate(duration: number, firstQuery: number): Promise<TimedLoad
     return runTcpConnections({ ...common, transport, port, rate, connections });
   if (values.transport === "quic") {
     const authority = readFileSync(values.authority, "latin1");
-    // What calls OpenSSL is loaded where it is needed.
+    // Modules that use OpenSSL are loaded on demand.
     const { runQuicQueries } = await import("./quic-queries.ts");
     return runQuicQueries({ ...common, port, rate, connections, authority });
   }

@@ -1,4 +1,4 @@
-/** What every load generator reports. */
+/** The report of every load generator. */
 export interface LoadCounts {
   readonly sent: number;
   readonly answered: number;

@@ -41,7 +41,7 @@ export function runUdpOpenLoop(socket: PolledSocket, options: OpenLoopOptions): 
   return run.result();
 }
 
-/** What is done in each turn are methods: what one run has made the engine compile serves the next run from its first query on. */
+/** The work of each turn is in methods, so that code compiled in one run serves the next from its first query on. */
 class OpenLoopRun {
   readonly #socket: PolledSocket;
   readonly #options: OpenLoopOptions;

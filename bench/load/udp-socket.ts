@@ -35,7 +35,7 @@ export async function connectUdp(address: Uint8Array, port: number): Promise<Pol
   };
 }
 
-/** What the kernel does not take counts as lost, as its query stays without an answer. */
+/** Datagrams that the kernel refuses count as lost, as their queries stay without an answer. */
 const UNHEARD = { full: () => undefined, refused: () => undefined };
 
 function openSocket(libc: Libc, address: Uint8Array, port: number): number {

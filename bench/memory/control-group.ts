@@ -4,7 +4,7 @@ import { join } from "node:path";
 
 const ROOT = "/sys/fs/cgroup";
 
-/** What the system did to keep the group within its limit. */
+/** The system's actions to keep the group within its limit. */
 export interface GroupEvents {
   /** Times that the limit was reached, and memory taken back. */
   readonly reclaims: number;

@@ -1,4 +1,7 @@
-/** The echo server under load: a control for turns of a server's event loop. What it takes long for is the kernel's, or the machine's. */
+/**
+ * The echo server under load: a control for turns of a server's event loop. Its long turns are the kernel's, or the
+ * machine's.
+ */
 import { join } from "node:path";
 import { freePort } from "../../test/support/free-ports.ts";
 import { runDnsperf } from "../run/dnsperf.ts";

@@ -1,9 +1,9 @@
-/** What there is to say of turns of the event loop that were too long. */
+/** Describes turns of the event loop that were too long. */
 import { execFileSync } from "node:child_process";
 import { readFileSync } from "node:fs";
 import type { LongTurn } from "./memory-results.ts";
 
-/** How many stacks are told, and how many functions of each. */
+/** The number of reported stacks, and of functions in each. */
 const STACKS = 5;
 const NAMED = 4;
 /** The kernel has the upper half of all addresses. */
@@ -37,7 +37,7 @@ export function describeLongTurn(turn: LongTurn, begin: number, symbols: Symbols
   ];
 }
 
-/** Compiled code has no names: however much of it is told in a word. */
+/** Compiled code has no names: it is summarized in one word. */
 function placeOf(addresses: readonly string[], symbols: Symbols): string {
   return addresses
     .map((address) => symbols.nameOf(BigInt(`0x${address}`)))

@@ -1,4 +1,4 @@
-/** What ran in the longest turns of a measured server's event loop, as its probe has sampled it. */
+/** The samples of the longest turns of a measured server's event loop, from its probe. */
 import { existsSync, readFileSync, writeFileSync } from "node:fs";
 import { setTimeout as delay } from "node:timers/promises";
 
@@ -41,7 +41,7 @@ interface Explained {
 
 /** Milliseconds until the server has written down what it knows. */
 const PATIENCE = 10_000;
-/** What is seen in fewer samples of a turn is left out. */
+/** Functions in fewer samples of a turn are left out. */
 const LEAST_SHARE = 0.08;
 
 /** Makes a server write down its longest turns since the last call. @returns them as text, the longest first */
@@ -92,7 +92,7 @@ class CallTree {
     }
   }
 
-  /** What ran between two moments: each function below the one that called it, with the samples in which it was seen. */
+  /** The functions between two times: each below its caller, with the number of its samples. */
   lines(from: number, to: number): string[] {
     const { startTime, samples, timeDeltas } = this.#profile;
     const counts = new Map<number, number>();

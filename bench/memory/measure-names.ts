@@ -1,4 +1,4 @@
-/** How much a cache with so many names takes, beside the same names in another server. */
+/** The memory of a cache with this many names, beside the same names in another server. */
 import { mkdirSync } from "node:fs";
 import { join } from "node:path";
 import { setTimeout as delay } from "node:timers/promises";
@@ -22,7 +22,7 @@ export interface NamesOptions {
 
 /** Milliseconds. */
 const LATER = 30_000;
-/** Lost ones are asked for again so many times. */
+/** Lost queries are repeated this many times. */
 const ATTEMPTS = 3;
 
 /** @throws Error where names are lost again and again */

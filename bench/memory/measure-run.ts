@@ -42,7 +42,7 @@ const UNANSWERED_RATE = 2_000;
 const KINDS = 3;
 /** Seconds after a list or a reload until memory is read. */
 const REST = 5;
-/** Turns of a load of which more is said than how many there were. */
+/** Turns of a load that are described and not only counted. */
 const MOST_LONG_TURNS = 4;
 /** With more rows of loads than this, the echo server gets its turn behind each row, and not behind each load. */
 const FEW = 3;
@@ -288,7 +288,8 @@ export class LoadedServer implements AsyncDisposable {
     );
     process.kill(this.#scene.server.pid, "SIGUSR1");
     const deadline = performance.now() + PATIENCE;
-    // The end of what it prints is kept: the errors of the silent upstream have driven out what it said of the reload before.
+    // Keeps the end of the output: the errors of the silent upstream have pushed out the lines about the earlier
+    // reload.
     while (!this.#scene.server.output.includes("Reloading complete")) {
       if (performance.now() > deadline)
         throw new Error(`the reload does not end:\n${this.#scene.server.output}`);

@@ -1,4 +1,4 @@
-/** What `npm run bench -- --memory` gives. Megabytes are of 10^6 octets. */
+/** The results of `npm run bench -- --memory`. Megabytes are of 10^6 bytes. */
 import type { Machine } from "../machine-facts.ts";
 import type { GroupEvents } from "./control-group.ts";
 
@@ -11,7 +11,7 @@ export interface MemoryResults {
   readonly seconds: number;
 }
 
-/** A server whose cache holds so many names. */
+/** A server whose cache holds this many names. */
 export interface NamesSample {
   readonly server: string;
   readonly names: number;
@@ -92,9 +92,9 @@ export interface PauseSample {
   readonly processor: number;
   /** How many turns took more than 5 ms of the processor. Absent in older results. */
   readonly long?: number;
-  /** What there is to say of these. Absent in older results. */
+  /** The description of these turns. Absent in older results. */
   readonly longTurns?: readonly LongTurn[];
-  /** What all but one of a thousand turns took of the processor at most. */
+  /** The CPU time that 99.9 % of the turns did not exceed. */
   readonly p999?: number;
   readonly collection: number;
   /** The most that a collection took of the processor, by the thread whose heap it is. */

@@ -12,7 +12,7 @@ const PROCESSOR_CLOCK = join(HERE, "processor-clock.c");
 export interface PauseFiles {
   /** Where the server writes its pauses. */
   readonly pauses: string;
-  /** What {@link compileProcessorClock} made. */
+  /** The library that {@link compileProcessorClock} made. */
   readonly processorClock: string | undefined;
   /** Where it writes down its longest turns when asked to. */
   readonly turns: string | undefined;

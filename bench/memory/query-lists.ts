@@ -15,7 +15,7 @@ export function* externalNames(count: number): Iterable<string> {
   for (let index = 0; index < count; index++) yield `${externalName(index)} A`;
 }
 
-/** Names of which each is so long that its answer has some 100 octets. */
+/** Long names, so that each answer has some 100 octets. */
 export function* longNames(count: number): Iterable<string> {
   for (let index = 0; index < count; index++)
     yield `${`${index}`.padStart(12, "0")}-of-a-deployment-with-a-long-name.namespace.${EXTERNAL_ZONE} A`;
@@ -25,7 +25,7 @@ export function* serviceNames(size: ClusterSize): Iterable<string> {
   for (const { name, namespace } of shapeServices(size)) yield `${name}.${namespace}.svc.${CLUSTER_ZONE} A`;
 }
 
-/** What pods with `ndots:5` ask for so many external names, each from another namespace. */
+/** The queries of pods with `ndots:5` for external names, each from another namespace. */
 export function* searchPaths(size: ClusterSize, count: number): Iterable<string> {
   const namespaces = [...new Set(shapeServices(size).map(({ namespace }) => namespace))];
   for (let index = 0; index < count; index++) {

@@ -1,6 +1,6 @@
 /** The few statistics that a benchmark of several rounds needs. */
 
-/** What several rounds measured. */
+/** The values of several rounds. */
 export interface Spread {
   readonly median: number;
   readonly min: number;

@@ -1,4 +1,4 @@
-/** How often names are asked for: the n-th most popular one 1/n^s as often as the first (Zipf's law). */
+/** The popularity of names: the n-th most popular one is queried 1/n^s as often as the first (Zipf's law). */
 export class ZipfDistribution {
   /** At each rank, the share of draws that fall on it or on a more popular one. */
   readonly #cumulative: Float64Array;

@@ -1,4 +1,4 @@
-/** What Portolan is to reach with a live cluster. */
+/** Portolan's targets with a live cluster. */
 import type { ChangeLoad, ClusterSample, QueriesAmidChanges } from "../cluster/cluster-results.ts";
 import { type Spread, spreadOf } from "../numbers/statistics.ts";
 import type { Results } from "../results.ts";
@@ -42,7 +42,7 @@ export const CLUSTER_TARGETS: readonly ClusterTarget[] = [
   },
   {
     about: "Live cluster: CPU a change, without what the process takes idle",
-    // What CoreDNS took for it beside a real API server, on another machine.
+    // CoreDNS's value beside a real API server, on another machine.
     limit: 210,
     isLowest: false,
     unit: "µs",

@@ -111,7 +111,7 @@ function serverRow(results: Results, workload: string, server: string): string {
   ].join(" | ")} |`;
 }
 
-/** What is to be known about single rounds. */
+/** Notes on single rounds. */
 function doubtList(results: Results, workload: string): string {
   const lines = results.samples
     .filter((sample) => sample.workload === workload && sample.doubts.length > 0)
@@ -130,7 +130,7 @@ function targetTable(results: Results): string {
   return ["| what | must be | is | met |", "|---|---|---|---|", ...rows].join("\n");
 }
 
-/** Ratios, and times of a few milliseconds, are told apart by more than whole numbers. */
+/** Ratios, and times of a few milliseconds, need more than whole numbers. */
 function digitsOf(unit: string, { median }: Spread): number {
   if (unit === "×") return Math.abs(median - 1) < 0.1 ? 3 : 2;
   return unit === "ms" && median < 20 ? 1 : 0;

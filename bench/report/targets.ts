@@ -1,4 +1,4 @@
-/** What Portolan is to reach, as ratios within one run. */
+/** Portolan's targets, as ratios within one run. */
 import { type Spread, spreadOf } from "../numbers/statistics.ts";
 import type { Results } from "../results.ts";
 import { CLUSTER_TARGETS } from "./cluster-targets.ts";

@@ -1,4 +1,4 @@
-/** What makes a measurement doubtful. It is kept, and shown with its doubts. */
+/** The reasons to doubt a measurement. It is kept, and shown with its doubts. */
 import type { LoadCounts } from "../load/load-result.ts";
 import type { QueryFile } from "../material.ts";
 import type { OpenLoopSample } from "../results.ts";

@@ -1,4 +1,4 @@
-/** What processes use, from /proc (proc(5)). */
+/** The resource usage of processes, from /proc (proc(5)). */
 import { readdirSync, readFileSync } from "node:fs";
 
 /** Of one process. */

@@ -77,7 +77,7 @@ export class RunningServer implements AsyncDisposable {
     return this.#child.pid;
   }
 
-  /** What it printed last. */
+  /** Its latest output. */
   get output(): string {
     return this.#output;
   }
@@ -87,7 +87,7 @@ export class RunningServer implements AsyncDisposable {
     return this.#printed;
   }
 
-  /** What it printed after `place`, or the last of it where that is too long to keep. */
+  /** Its output after `place`, or the end of it if it is too long to keep. */
   outputSince(place: number): string {
     const fresh = this.#printed - place;
     return fresh >= this.#output.length ? this.#output : this.#output.slice(this.#output.length - fresh);

@@ -8,7 +8,7 @@ import type { Deployment, LaunchPlan, ServerKind } from "./server.ts";
 const root = dirname(dirname(dirname(fileURLToPath(import.meta.url))));
 /** Below the packages that it needs. */
 const published = join(root, ".cache", "published");
-/** What the package consists of. */
+/** The parts of the package. */
 const PARTS = ["bin", "package.json", "dist"];
 
 export const PORTOLAN: ServerKind = {

@@ -1,4 +1,4 @@
-/** What the upstream of the soak answers: names in use, answers of 64 KiB, and NXDOMAIN for all else. */
+/** The answers of the soak's upstream: existing names, answers of 64 KiB, and NXDOMAIN for everything else. */
 import { Name } from "../../src/dns/name.ts";
 import { EXTERNAL_ZONE } from "../names.ts";
 import { LARGE_ZONE } from "./flood-queries.ts";

@@ -22,7 +22,7 @@ export interface SoakOptions {
   readonly seconds: number;
   readonly size: ClusterSize;
   readonly folder: string;
-  /** What the server may have, if not all of the memory. */
+  /** The memory limit of the server, if any. */
   readonly group?: ControlGroup | undefined;
   readonly say: (line: string) => void;
 }

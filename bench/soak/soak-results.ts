@@ -1,4 +1,4 @@
-/** What `npm run bench -- --soak` gives. Megabytes are of 10^6 octets. */
+/** The results of `npm run bench -- --soak`. Megabytes are of 10^6 bytes. */
 import type { Machine } from "../machine-facts.ts";
 import type { FloodKind } from "./flood-queries.ts";
 

@@ -4,7 +4,7 @@ import { closeSync, openSync, writeSync } from "node:fs";
 export const ZONE = "example.org";
 /** Questions in a list: more than fit into the caches of a processor. */
 const QUESTIONS = 200_000;
-/** Of so many questions one is for a name that does not exist. */
+/** One query in this many is for a name that does not exist. */
 const MISSING_EVERY = 10;
 const LINES_AT_ONCE = 10_000;
 

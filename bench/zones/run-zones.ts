@@ -14,7 +14,7 @@ import { lastName, writeQuestions, writeZone, ZONE } from "./large-zone.ts";
 import type { ZoneResults, ZoneSample } from "./zone-results.ts";
 
 const RECORDS = 1_000_000;
-/** Seconds of load before the measured one: the code of Portolan is compiled by then. */
+/** Seconds of load before the measured one, so that Portolan's code is compiled. */
 const LONGEST_WARM_UP = 3;
 /** Milliseconds. */
 const LOAD_PATIENCE = 120_000;

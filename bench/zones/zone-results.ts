@@ -1,4 +1,4 @@
-/** What `npm run bench -- --zones` gives. Megabytes are of 10^6 octets. */
+/** The results of `npm run bench -- --zones`. Megabytes are of 10^6 bytes. */
 import type { Machine } from "../machine-facts.ts";
 
 export interface ZoneResults {

@@ -199,8 +199,8 @@ test("what is no console, or says too much, is away", async () => {
   const problemOf = (wanted: string): string =>
     replicas.find(({ address }) => address === wanted)?.problem ?? "";
   for (const { address } of [other, ...odd])
-    assert.match(problemOf(address), /not a console of this version of Portolan/);
-  assert.match(problemOf(verbose.address), /too much/);
+    assert.match(problemOf(address), /not as a console of this version of Portolan/);
+  assert.match(problemOf(verbose.address), /too large/);
   await Promise.all([other, verbose, ...odd].map(({ stop }) => stop()));
 });
 

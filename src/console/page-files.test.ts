@@ -82,7 +82,7 @@ test("the document shows the figures without its script", async () => {
   const [, shown = ""] = /<div id="app" hidden>(.*)<\/div>\s*<noscript>/s.exec(text) ?? [];
   for (const part of [
     '<p class="brand">Portolan <span>a &lt;host></span></p>',
-    '<a href="#/now" aria-current="page">Now</a><',
+    '<a href="#/now" aria-current="page">Overview</a><',
     "<dt>Queries</dt><dd><strong>123/s</strong> <span>2 in the last minute</span></dd>",
     "<strong>250 µs</strong>",
     '<meter min="0" max="2" value="2" aria-label="NOERROR: 100 %"></meter>',

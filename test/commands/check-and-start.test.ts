@@ -11,7 +11,10 @@ import { projectRoot, runPortolan } from "../support/portolan.ts";
 import { run } from "../support/program.ts";
 import { STARTS_INSIDE, type Start } from "../support/starts-inside.ts";
 
-/** What depends on where the server runs, and not on the Corefile: a cluster around it, or an account in a cloud. */
+/**
+ * Parts that depend on the server's environment, and not on the Corefile: a cluster around it, or an account in a
+ * cloud.
+ */
 const NOT_HERE = /in-cluster configuration: |failed to initialize (?:azure|clouddns|route53) plugin: /;
 
 /** Corefiles that once were judged differently, and their neighbours. */

@@ -15,7 +15,7 @@ import { freePort } from "../support/free-ports.ts";
 import { Portolan, portolan, portolanWords, projectRoot, runPortolan } from "../support/portolan.ts";
 import { run } from "../support/program.ts";
 
-/** @returns what it has said so far */
+/** @returns the output so far */
 function textOf(stream: Readable): () => string {
   let text = "";
   stream.setEncoding("utf8").on("data", (more: string) => {

@@ -25,7 +25,7 @@ async function folderWith(t: Context, shell: string): Promise<string> {
   return makeTree(t, { Corefile: "", "etc/Corefile.one": "", "a b": "", script: await script });
 }
 
-/** What is typed, and some of what is offered; nothing where the list is empty. */
+/** Words on the command line, and some of their completions; an empty list means none. */
 const CASES: readonly [typed: string, offered: readonly string[], not?: readonly string[]][] = [
   ["portolan ch", ["check"]],
   ["portolan -plugin-", ["-plugin-cfg", "-plugin-timeout"], ["-plugins"]],

@@ -57,7 +57,7 @@ describe("what the kernel lost", { skip }, () => {
     await using doctor = inside(
       ...portolanWords("doctor", "-for", "1h", "-probe=false", "-format", "json", "-record", capture),
     );
-    // What comes from here on is what it compares with.
+    // The capture compares with the counters from here on.
     await untilTrue(async () => doctor.hasEnded || readFileSync(capture, "utf8").includes('"facts"'));
     await namespace.run(process.execPath, "-e", RACE);
     server.kill("SIGSTOP");

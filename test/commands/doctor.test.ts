@@ -87,7 +87,7 @@ describe("a healthy fleet", () => {
   test("has nothing that is wrong, and the manifests of deploy/ fit it", async () => {
     const { code, findings, notExamined, observed } = await runDoctor(server, "-manifest", MANIFEST);
     assert.deepEqual([code, findings], [0, []], findings.map(({ title }) => title).join("\n"));
-    // Whether the kernel tells is the machine's business.
+    // Whether the kernel reports it depends on the machine.
     const reasons = notExamined.filter(({ code }) => code !== "udp-drops" && code !== "conntrack");
     assert.deepEqual(reasons, []);
     assert.ok(observed.queries >= 120, `${observed.queries}`);

@@ -1,4 +1,4 @@
-/** What docs/migrate-from-coredns.md has people apply does what it says. */
+/** The commands and files of docs/migrate-from-coredns.md work as the page says. */
 import assert from "node:assert/strict";
 import { cpSync, existsSync, globSync, readFileSync } from "node:fs";
 import { join } from "node:path";

@@ -1,4 +1,4 @@
-/** The fleet in the console: replicas behind a headless Service or in a list, one of which goes away. */
+/** The fleet in the console: replicas behind a headless Service or in a list; one of them goes away. */
 import assert from "node:assert/strict";
 import { after, before, describe, test } from "node:test";
 import type { FleetView, ReplicaRow } from "../../src/console/api-types.ts";

@@ -85,7 +85,7 @@ test("who follows the events is sent nothing more, and others are", async () => 
   await once(ended, "end", { signal: AbortSignal.timeout(10_000) });
   for (const other of others) {
     assert.equal(other.statusCode, 200);
-    // What came until now, and then more.
+    // The events so far, and then more.
     while (other.read() !== null);
     await once(other, "readable", { signal: AbortSignal.timeout(10_000) });
     assert.equal(other.readableEnded, false);

@@ -1,4 +1,4 @@
-/** What the console sets while a server runs: the level of its log, and whom it traces. */
+/** The settings that the console changes while a server runs: the log level, and the traced clients. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import type { MachineView, SettingsView } from "../../src/console/api-types.ts";
@@ -53,7 +53,7 @@ test("the level of the log, on every thread, until the next reload", async () =>
   );
   const before = server.log.length;
   assert.equal((await send(server, "/level", { level: "warning" })).status, 200);
-  // What is asked for is told whatever the level.
+  // Requested changes are logged whatever the level.
   await server.waitForLog(/the log has level warning/, before);
   await server.reload();
   assert.equal((await send(server, "")).body.level, "info");

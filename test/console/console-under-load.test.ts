@@ -59,7 +59,7 @@ test("a flood is sampled, counted in full, and takes no memory", {
   assert.ok(finished >= completed, `${finished} of ${completed}`);
   const now = await settled(() => get<NowView>("now"), completed);
   const { missed } = now.sampling;
-  // A sample stands for those that are left out: what is told adds up to what was answered.
+  // A sample represents the queries that are left out: the reported total equals the answered queries.
   const told = now.minute.queries + missed;
   assert.ok(Math.abs(told - finished) <= 0.05 * finished, `${now.minute.queries} + ${missed} of ${finished}`);
   const who = await get<WhoView>("who?rows=1000");

@@ -252,7 +252,7 @@ describe("who may do what", () => {
       "/api/v1/session",
       { method: "POST", headers: json, body: '{"token":"wrong"}' },
       401,
-      /not the token/,
+      /wrong token/,
     ],
     ["another method", "/api/v1/now", { method: "PUT" }, 405, /use GET/],
   ] as const) {
@@ -314,7 +314,7 @@ describe("commands", () => {
         ...(json ? ["-json"] : []),
       ];
       await using program = portolan(["tail", ...flags]);
-      // It hears of what comes after it has begun.
+      // It receives events from here on.
       const [line] = await whileAsked("tailed.example.org.", () => program.waitForOutput(/.*\n/, 0));
       if (json) assert.equal(JSON.parse(line).name, "tailed.example.org.");
       else
@@ -458,7 +458,7 @@ describe("the page", { skip: skipWithout("chromium") }, () => {
     await open(page, "queries");
     await page.fill("input[name=name]", "shown.example.org");
     await page.click("button[type=submit]");
-    // It hears of what comes after it has begun to listen.
+    // It receives events from here on.
     const why = page.getByRole("button", { name: "Why: shown.example.org. A" });
     await whileAsked("shown.example.org.", () => why.first().click());
     await page.waitForSelector(".verdict");

@@ -1,4 +1,4 @@
-/** `tail` and `doctor` asked to look at what is no console: each says so in one line, with nothing that drives a terminal. */
+/** `tail` and `doctor` with a server that is not a console: each fails with one line, without control characters. */
 import assert from "node:assert/strict";
 import { once } from "node:events";
 import { createServer as createHttpServer, type RequestListener } from "node:http";

@@ -1,4 +1,4 @@
-/** What reaches the server that is no proper query: FORMERR, NOTIMP or silence, counted, and the process lives. */
+/** Messages that are not proper queries: FORMERR, NOTIMP or silence, counted, and the process survives. */
 import assert from "node:assert/strict";
 import { after, before, describe, test } from "node:test";
 import { decodeMessage } from "../../src/dns/message.ts";
@@ -164,7 +164,7 @@ const REJECTED: readonly Rejected[] = [
   },
 ];
 
-/** What most servers overlook: answered as if it were regular, and counted. */
+/** Irregularities that most servers tolerate: answered as if regular, and counted. */
 const IRREGULAR: readonly { readonly title: string; readonly octets: Buffer; readonly edns: boolean }[] = [
   ...(
     [

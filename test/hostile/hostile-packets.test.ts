@@ -17,9 +17,9 @@ import { SeededRandom } from "../support/seeded-random.ts";
 const PACKETS = 1_000_000;
 /** Of them over TCP. */
 const TCP_PACKETS = 50_000;
-/** After so many the caches are full and the code is compiled. */
+/** After this many the caches are full and the code is compiled. */
 const WARM_UP = 300_000;
-/** V8 lets garbage lie for as long as the machine has room: it is told to do with as much as a small pod has. */
+/** V8 collects garbage late on a machine with much memory: this limits it to the size of a small pod. */
 const POD = "--max-old-space-size=96 --max-semi-space-size=8";
 /** By how much the process may be larger at the end than after the warm-up: less than 50 octets a packet. */
 const MARGIN = 32 * 1024 * 1024;

@@ -49,7 +49,7 @@ async function checkOthers(server: Portolan, connection?: TcpClient): Promise<vo
   assert.equal((await server.page("health", "/health")).status, 200);
 }
 
-/** Why so many connections cannot be had here. */
+/** The reason why this machine cannot open that many connections. */
 function tooFewDescriptors(): string | false {
   const limit = /^Max open files +(\d+|unlimited)/m.exec(readFileSync("/proc/self/limits", "latin1"))?.[1];
   const needed = MOST_CONNECTIONS + TOO_MANY + 500;

@@ -1,4 +1,7 @@
-/** What queries take that wait for an upstream, and that they leave nothing behind. The heap of this process is asked, with the server in it. */
+/**
+ * The memory of pending queries, and that they leave nothing behind. Reads the heap of this process, with the server
+ * in it.
+ */
 import assert from "node:assert/strict";
 import { createSocket, type Socket } from "node:dgram";
 import { once } from "node:events";
@@ -10,7 +13,7 @@ import { Query } from "../../src/plugin/query/query.ts";
 import { WaitingQuery } from "../../src/server/serving/waiting-queries.ts";
 import { queryOctets } from "../support/dns-client.ts";
 
-/** What a query that waits cannot do without: what else it has holds on to one of these. */
+/** The objects of a pending query: everything else it has refers to one of these. */
 const CLASSES = [LateOutcome, Query, WaitingQuery];
 /** Octets. Measured are 960 to 990, and a few more where the machine is busy. */
 const MOST_A_QUERY = 1_088;
@@ -20,7 +23,10 @@ const MOST_HELD = 5_000;
 /** Octets of a query. */
 const ROOM = 64;
 
-/** Answers each query with an empty NXDOMAIN: at once, or when it is told to. What it keeps of a query it has room for from the start. */
+/**
+ * Answers each query with an empty NXDOMAIN: at once, or on request. Its memory for queries is allocated at the
+ * start.
+ */
 class Upstream {
   holds = false;
   held = 0;
@@ -114,7 +120,7 @@ test("a query that waits takes a kilobyte, and leaves nothing behind when it is 
   const before = objects();
   await ask(2_000);
   upstream.holds = true;
-  // What is compiled when the first ones wait is not theirs.
+  // Code that the first pending queries compile does not count.
   await ask(MOST_HELD / 2);
   objects();
   const octetsBefore = octets();

@@ -76,7 +76,7 @@ async function disturb(
   while (Date.now() < end) {
     for (let n = random.below(5); n >= 0; n--) cluster.change();
     if (random.below(8) === 0) await misbehave(api, cluster, random);
-    // What is asked now is remembered, right or wrong.
+    // Answers are cached from here on, right or wrong.
     if (random.below(3) === 0) await askEverything();
     await delay(10);
   }
@@ -143,7 +143,7 @@ async function catchUp(
   }
 }
 
-/** What a server says that has just listed everything. */
+/** The log line of a server that has just listed everything. */
 async function freshAnswers(api: ApiSimulator, questions: Questions): Promise<string[]> {
   const fresh = PluginTest.of(kubernetes, `kubernetes cluster.local in-addr.arpa {\nendpoint ${api.url}\n}`);
   try {

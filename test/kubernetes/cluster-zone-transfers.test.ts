@@ -44,7 +44,7 @@ test("BIND, Knot and NSD follow a cluster", { skip }, () =>
       applyObject(api, service(`old${number}`, { clusterIP: `10.97.0.${number + 1}` }));
     }
     const port = await freePort();
-    // There first: the zone is complete only once the cluster is listed, which NOTIFY tells them.
+    // The secondaries start first: the zone is complete only once the cluster is listed, and NOTIFY announces it.
     await using bind = await ZONE_PEERS.bind.start("cluster.local", { primary: port });
     await using knot = await ZONE_PEERS.knot.start("cluster.local", { primary: port });
     await using nsd = await ZONE_PEERS.nsd.start("cluster.local", { primary: port });
@@ -52,7 +52,7 @@ test("BIND, Knot and NSD follow a cluster", { skip }, () =>
     const corefile = `cluster.local:${port} {\n bind 127.0.0.1\n kubernetes {\n  endpoint ${api.url}\n }\n transfer {\n  to ${peers.map((peer) => `127.0.0.1:${peer.port}`).join(" ")}\n }\n}\n`;
     await using server = await createServer({ corefile, file: join(folder, "Corefile") });
     await server.start();
-    // What this test takes itself is counted as well.
+    // The test's own transfers are counted as well.
     let own = 0;
     const agree = async (): Promise<void> => {
       const deadline = performance.now() + 25_000;

@@ -1,4 +1,4 @@
-/** Pods that all threads read from one memory: whichever thread answers, it says the same, while pods come and go. */
+/** Pods in memory that all threads read: every thread gives the same answers, while pods come and go. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { setTimeout as sleep } from "node:timers/promises";
@@ -47,7 +47,7 @@ class Cluster implements AsyncDisposable {
     assert.match(await this.server.reload(corefile(this.api, count)), /Reloading complete/);
   }
 
-  /** What many clients get, each from a socket of its own: every thread has its share. */
+  /** The answers to many clients, each with a socket of its own, so that every thread gets its share. */
   async answers(address: string, namespace: string, clients = 24): Promise<string> {
     const name = `${address.replaceAll(".", "-")}.${namespace}.pod.cluster.local.`;
     const replies = await Promise.all(Array.from({ length: clients }, () => ask(this.server, name)));

@@ -1,4 +1,7 @@
-/** The program starts without its cluster, says why, and has it when it comes; a reload waits for it. */
+/**
+ * The program starts without its cluster, logs the reason, and serves the cluster once it is available; a reload
+ * waits for it.
+ */
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import { Rcode } from "../../src/dns/numbers.ts";
@@ -99,7 +102,7 @@ describe("without an API the program", () => {
       await api.close();
       program.writeCorefile(withLabels(corefile(api, NEVER))(program.portOf));
       program.program.kill("SIGUSR1");
-      // The start may have said so as well.
+      // The start may have logged it as well.
       await program.waitForLog(/Reloading[\s\S]*waiting for Kubernetes API/);
       assert.deepEqual(await program.stop(signal), { code: 0, signal: null });
       assert.match(program.log, /Reload abandoned: the server is stopping/);

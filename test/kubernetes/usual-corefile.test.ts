@@ -247,7 +247,7 @@ describe("the usual Corefile", {
     let before = 0;
     const ttls = await watchTtl("brief.example", 5, async () => {
       before ||= await exchanges();
-      // While its TTL lasts the upstream hears nothing of it.
+      // Until its TTL runs out the upstream gets no query.
       return true;
     });
     assert.ok(ttls.length > 1);
@@ -387,7 +387,7 @@ describe("the usual Corefile", {
     assert.equal(reply.status, "SERVFAIL");
     await server.waitForLog(/^\[ERROR\] plugin\/errors: 2 other\.example\. A: read udp .*: .+$/m);
     assert.equal((await dig(server, "web.shop.svc.cluster.local")).status, "NOERROR");
-    // What is in the cache is served on.
+    // Cached answers are still served.
     assert.equal((await dig(server, "www.example")).status, "NOERROR");
   });
 

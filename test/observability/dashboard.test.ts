@@ -228,7 +228,7 @@ describe("promtool", { skip: skipWithout("promtool") }, () => {
     await promtool("check", "rules", file);
   });
 
-  /** What makes each alert fire; series are per minute, `a+bxn` as promtool has it. */
+  /** The input that makes each alert fire; series are per minute, `a+bxn` as promtool has it. */
   const FIRING: Readonly<Record<string, readonly (readonly [series: string, values: string])[]>> = {
     PortolanServerFailures: [
       ['coredns_dns_responses_total{namespace="n",pod="p",rcode="SERVFAIL"}', "0+10x60"],

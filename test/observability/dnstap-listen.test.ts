@@ -61,7 +61,7 @@ for (const kind of ["unix", "tcp", "tls"] as const) {
     const toServer = new Promise((resolve) => socket.once("data", resolve));
     capture.bridge(socket);
     await toServer;
-    /** What is asked before the reader is there goes nowhere. */
+    /** Queries before the reader connects are lost. */
     const askUntilSeen = (name: string) => capture.holds(name, () => ask(server, `${name}.example.`));
     await askUntilSeen("first");
     assert.match(await server.reload(corefile("identity after")), /Reloading complete/);

@@ -167,7 +167,7 @@ for (const [scheme, fault] of [
     assert.equal((await ask(server, "still.example.")).rcode, 0);
   });
 
-/** The query with an OPT record that takes replies of so many octets. */
+/** The query with an OPT record that advertises this size. */
 function withEdns(query: Uint8Array, size: number): Uint8Array {
   const opt = Buffer.from([0, 0, 41, size >> 8, size & 255, 0, 0, 0, 0, 0, 0]);
   const message = Buffer.concat([query, opt]);

@@ -31,7 +31,7 @@ const QUERIES: readonly (readonly [name: string, type: number, edns: Edns | unde
   ["x.silent.test.", RecordType.MX, edns(1232, false)],
 ];
 
-/** What is another one each time has one value. */
+/** Fields that differ each time get a fixed value. */
 function comparable(line: Line): Line {
   const msg = String(line.msg)
     .replaceAll(/127\.0\.0\.1:\d{4,5}/g, "127.0.0.1:PORT")

@@ -59,7 +59,7 @@ for (const threads of [1, 2]) {
     assert.equal(orders.size, 2);
     for (const ttl of lowest.values()) assert.ok(ttl < 30, `the TTL stays ${ttl}`);
     for (const client of clients) await client[Symbol.asyncDispose]();
-    // A follower tells once a second.
+    // A follower reports once a second.
     for (let wait = 0; wait < 30 && (await counted(server, "coredns_dns_requests_total")) < queries; wait++)
       await pause(100);
     const hits = await counted(server, "coredns_cache_hits_total");

@@ -31,7 +31,7 @@ const SOURCES = `template IN A {
     authority "example. 2 IN SOA ns.example. h.example. 1 2 3 4 2"
   }`;
 
-/** What stands in front of the sources. The first {@link REPEATING} let answers be given again. */
+/** The plugins in front of the sources. The first {@link REPEATING} allow repeated answers. */
 const FRONTS: readonly (readonly string[])[] = [
   ["cache 30"],
   ["errors", "prometheus 127.0.0.1:0", "loadbalance", "cache 30"],
@@ -143,7 +143,7 @@ class Side implements AsyncDisposable {
     return port.reply;
   }
 
-  /** What is counted, but for times and memory. */
+  /** All counters, except times and memory. */
   async counted(): Promise<readonly string[]> {
     const { body } = await this.metrics.expose();
     const lines = body.split("\n").filter((line) => /^coredns_(cache|dns)_/.test(line));

@@ -79,7 +79,7 @@ for (const real of [true, false]) {
     ]);
     const server = { address: "127.0.0.1", port };
     const lines = async (name: string, type = "A") => (await dig(server, name, type)).answer;
-    // What dnsmasq asks of one that does not listen yet, or what it is asked while it starts, is never answered.
+    // dnsmasq never answers queries that it sent to a closed upstream, or got while starting.
     const until = (name: string, answer: RegExp) =>
       untilTrue(async () => answer.test((await dig(server, name, "A", "+time=1")).answer.join()));
     await until(WEB, /10\.0\.0\.10$/);

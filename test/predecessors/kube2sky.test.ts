@@ -146,7 +146,7 @@ test("kube2sky writes, follows, removes and repairs", {
   rmSync(join(folder, "gone.json"));
   writeFileSync(join(folder, "web.json"), service("web", { clusterIP: "10.0.0.12", ports: [] }));
   await etcd.restart();
-  // What both had before is the same as well.
+  // The keys that both had before are the same as well.
   const deadline = performance.now() + 60_000;
   const webAddress = async () => (await dig(server, "web.shop.svc.cluster.local", "A")).answer.join();
   while (!(await webAddress()).endsWith("10.0.0.12") && performance.now() < deadline);

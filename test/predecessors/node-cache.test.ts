@@ -72,7 +72,7 @@ class Network implements AsyncDisposable {
       await other.ip("route", "add", "default", "via", own);
     }
     await node.run("sh", "-c", "echo 1 > /proc/sys/net/ipv4/ip_forward");
-    // What kube-proxy does.
+    // As kube-proxy does.
     const translate = [
       "table ip proxy {",
       ` chain pre { type nat hook prerouting priority -100; ip daddr ${SERVICE} udp dport 53 dnat to ${BACKEND}; ip daddr ${SERVICE} tcp dport 53 dnat to ${BACKEND}; }`,
@@ -95,7 +95,7 @@ class Network implements AsyncDisposable {
     return network;
   }
 
-  /** What dig prints, in short, asked by the pod. */
+  /** The short output of dig, run in the pod. */
   async ask(address: string, name = "web.default.svc.cluster.local"): Promise<string> {
     const [command = "", ...words] = this.pod.words(
       "dig",

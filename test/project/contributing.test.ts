@@ -50,7 +50,7 @@ test("the plugin's own test passes", async () => {
 
 test("the plugin passes the checks", async () => {
   assert.ok(commands().includes("npm run check\n"));
-  // What others have in the copied tree is not the subject here.
+  // Other files in the copied tree are not the subject here.
   writeFileSync(
     join(copy, "tsconfig.sinkhole.json"),
     JSON.stringify({ extends: "./tsconfig.json", include: [folder] }),
@@ -120,7 +120,7 @@ test("a plugin in one file answers in the quickstart", { skip: skipWithout("dig"
   const command = steps.find(({ language }) => language === "sh")?.text ?? "";
   const session = steps.find(({ language }) => language === "console")?.text ?? "";
   const [, ask = "", answer = ""] = /^\$ (.*)\n([\s\S]*)$/.exec(session) ?? [];
-  // What `npm start` runs at the end (scripts/start.test.ts): npm passes no signal on to it.
+  // The command at the end of `npm start` (scripts/start.test.ts): npm passes no signal on to it.
   assert.equal(command, "npm start\n");
   await using program = new Program(process.execPath, [join(copy, "bin", "portolan"), "-conf", corefile], {
     cwd: copy,

@@ -1,4 +1,4 @@
-/** What deploy/ puts into a cluster fits together, needs no right that it does not use, and ends without losing a query. */
+/** The objects in deploy/ fit together, need no right that they do not use, and end without losing a query. */
 import assert from "node:assert/strict";
 import { existsSync, globSync, readFileSync } from "node:fs";
 import { dirname, join } from "node:path";

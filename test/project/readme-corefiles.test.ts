@@ -1,4 +1,4 @@
-/** What the papers show is true: every Corefile in them starts, and every plugin's README says what it has to. */
+/** Every Corefile in the pages starts, and every plugin's README has the required sections. */
 import assert from "node:assert/strict";
 import { globSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -78,7 +78,7 @@ function withSeed(corefile: string): string {
     .replaceAll(/\bdatabase \S+$/gm, `database ${path}.database`);
 }
 
-/** What the README of `prometheus` shows beside its Corefile. */
+/** The output that the README of `prometheus` shows beside its Corefile. */
 const WEB_CONFIGURATION =
   "tls_server_config: {cert_file: cert.pem, key_file: key.pem, client_ca_file: ca.pem}";
 

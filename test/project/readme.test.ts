@@ -1,4 +1,4 @@
-/** What README.md shows is what the program prints, and the links of all papers lead somewhere. */
+/** The output in README.md is the program's, and the links of all pages lead somewhere. */
 import assert from "node:assert/strict";
 import { existsSync, globSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";

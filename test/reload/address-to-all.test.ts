@@ -1,4 +1,4 @@
-/** A listener of one address goes in a reload, and one of all addresses that stood beside it takes its clients. */
+/** A reload removes a listener of one address, and the listener of all addresses beside it takes over its clients. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { queryOctets, TcpClient } from "../support/dns-client.ts";

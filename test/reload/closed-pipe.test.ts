@@ -1,4 +1,4 @@
-/** What commands print goes nowhere: to a reader that has gone away, as `head` does, or to a disk that is full. */
+/** The output of commands cannot be written: the reader has gone away, as `head` does, or the disk is full. */
 import assert from "node:assert/strict";
 import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";

@@ -1,4 +1,4 @@
-/** What reloads leave behind: nothing. The heap is asked for what it holds, by class, after a full collection. */
+/** Reloads leave nothing in memory. Counts the objects of the heap by class, after a full collection. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { setTimeout as delay, setImmediate as nextTurn } from "node:timers/promises";
@@ -99,7 +99,7 @@ test("after ten reloads the heap holds one generation, with one cluster and one 
   let number = 0;
   const log = new MemoryLog();
   const server = await serverOf(() => number, log);
-  // What the test before this one used goes in turns of its own.
+  // The memory of the previous test is freed in turns of its own.
   const patience = performance.now() + 10_000;
   while ((await counted(ClusterStore)) > 0 && performance.now() < patience) await delay(10);
   const before = {

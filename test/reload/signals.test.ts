@@ -1,4 +1,4 @@
-/** What signals do to the program: reload, lame duck, the end and its exit code. */
+/** The effects of signals on the program: reload, lame duck, the end and its exit code. */
 import assert from "node:assert/strict";
 import { once } from "node:events";
 import { rmSync } from "node:fs";

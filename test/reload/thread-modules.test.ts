@@ -1,4 +1,7 @@
-/** What the threads of `multisocket` load: each has a copy of its own, so nothing that only the first thread runs. */
+/**
+ * The modules that the threads of `multisocket` load: each has its own copy, so they must not load code for the first
+ * thread only.
+ */
 import assert from "node:assert/strict";
 import { mkdtempSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";

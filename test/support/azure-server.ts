@@ -17,11 +17,11 @@ export class AzureServer {
   readonly zones: Map<string, readonly AzureRecordSet[]> = new Map();
   /** Secrets and assertions that get a token. */
   accepted: ReadonlySet<string> = new Set(["s3cret", "jwt"]);
-  /** What they get, and what lists ask for. */
+  /** Their answers, and the requested lists. */
   token = "token";
   /** Statuses that the next lists are answered with. */
   readonly faults: number[] = [];
-  /** What clients signed in with. */
+  /** The credentials that clients signed in with. */
   readonly signIns: string[] = [];
   /** PEM: who vouches for this server. */
   readonly authority: string;

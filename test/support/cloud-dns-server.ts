@@ -16,7 +16,7 @@ export class CloudDnsServer {
   /** By `project/zone`. */
   readonly zones: Map<string, readonly CloudRecordSet[]> = new Map();
   tokens: ReadonlySet<string> = new Set([FEDERATED_TOKEN, METADATA_TOKEN]);
-  /** What the token service hands out. */
+  /** The token that the token service issues. */
   federatedToken = FEDERATED_TOKEN;
   /** Statuses that the next lists are answered with. */
   readonly faults: number[] = [];

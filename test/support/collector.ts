@@ -11,7 +11,7 @@ export interface Received {
   readonly body: Buffer;
 }
 
-/** What the collector says to a request; 200 and `{}` unless told. */
+/** The collector's answer to a request; 200 and `{}` by default. */
 export type CollectorScript = (
   request: Received,
   number: number,

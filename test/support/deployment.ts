@@ -1,4 +1,4 @@
-/** What deploy/ puts into a cluster: the objects of the plain manifests and of the chart. */
+/** The objects of deploy/: those of the plain manifests and of the chart. */
 import assert from "node:assert/strict";
 import { globSync, readFileSync } from "node:fs";
 import { basename, join } from "node:path";
@@ -79,7 +79,7 @@ export function chartTests(values: Part = {}): Part[] {
     .flatMap(([file, text]) => readObjects(file, text));
 }
 
-/** What Helm prints after an installation. */
+/** Helm's output after an installation. */
 export function chartNotes(values: Part = {}): string {
   return renderedChart(values)["templates/NOTES.txt"] ?? "";
 }

@@ -1,4 +1,4 @@
-/** A DNS client that sends exactly the octets it is given, and shows exactly those that come back. */
+/** A DNS client that sends exactly the given octets, and returns exactly the received ones. */
 import { createSocket, type Socket as UdpSocket } from "node:dgram";
 import { type EventEmitter, once } from "node:events";
 import { connect, type Socket } from "node:net";
@@ -72,7 +72,7 @@ export class UdpClient implements AsyncDisposable {
     this.#socket.send(octets, () => undefined);
   }
 
-  /** The next datagram, `undefined` where none comes in so many milliseconds. */
+  /** The next datagram, `undefined` without one in this many milliseconds. */
   async receive(patience: number = PATIENCE): Promise<Uint8Array | undefined> {
     const end = performance.now() + patience;
     while (this.#arrived.length === 0 && performance.now() < end) {
@@ -133,7 +133,7 @@ export class TcpClient implements AsyncDisposable {
     this.write(framed(message));
   }
 
-  /** The next message, `undefined` where the connection ends or nothing comes in so many milliseconds. */
+  /** The next message, `undefined` if the connection ends or nothing arrives in this many milliseconds. */
   async receive(patience: number = PATIENCE): Promise<Uint8Array | undefined> {
     const end = performance.now() + patience;
     for (;;) {

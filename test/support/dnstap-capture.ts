@@ -64,7 +64,7 @@ export class Capture implements AsyncDisposable {
       .map((line) => line.replace(/^\S+ \S+ /, ""));
   }
 
-  /** What it has written so far, an octet a character. */
+  /** Its output so far, an octet per character. */
   get text(): string {
     return existsSync(this.file) ? readFileSync(this.file, "latin1") : "";
   }

@@ -71,7 +71,7 @@ export class EtcdServer implements AsyncDisposable {
     for (let at = 0; at < mutations.length; at += 100) await client.change(mutations.slice(at, at + 100));
   }
 
-  /** Puts a key under a new lease of so many seconds. @returns the lease, as etcdctl writes it */
+  /** Puts a key with a new lease of this many seconds. @returns the lease, as etcdctl writes it */
   async putWithLease(key: string, value: unknown, seconds: number): Promise<string> {
     const granted = await this.control("lease", "grant", String(seconds));
     const lease = /lease (\w+) granted/.exec(granted)?.[1] ?? "";

@@ -6,7 +6,7 @@ import { CertificateAuthority } from "./certificates.ts";
 
 export type Fault = keyof typeof FAULTS;
 
-/** What each does with a request, or with the answer that was on its way. */
+/** The effect of each fault on a request, or on its answer. */
 const FAULTS = {
   "no answer": () => undefined,
   "a connection that breaks": (response: ServerResponse) => void response.destroy(),
@@ -104,7 +104,7 @@ export class FaultyFront {
   }
 }
 
-/** What Nomad says of the state that it listed. */
+/** Nomad's answer about the state that it listed. */
 function indexOf({ headers }: IncomingMessage): Record<string, string> {
   const index = headers["x-nomad-index"];
   return typeof index === "string" ? { "x-nomad-index": index } : {};

@@ -3,7 +3,7 @@ import { createSocket } from "node:dgram";
 import { once } from "node:events";
 import { createServer } from "node:net";
 
-/** Below the range out of which Linux takes the ports of clients: none of those can come in between. */
+/** Below Linux's range of client ports, so that no client takes one. */
 const LOWEST = 10_000;
 const HIGHEST = 32_000;
 const SHARES = 16;

@@ -1,4 +1,4 @@
-/** Google's token service at its own name, behind a proxy: the library asks nowhere else for tokens of service accounts. */
+/** Google's token service at its own name, behind a proxy: the library gets tokens of service accounts nowhere else. */
 import { generateKeyPairSync } from "node:crypto";
 import {
   createServer as createProxy,

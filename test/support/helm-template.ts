@@ -74,7 +74,7 @@ class Parser {
     };
   }
 
-  /** What stands after `else`, up to the `end` of all. */
+  /** The text after `else`, up to its `end`. */
   #otherwise(): Template {
     const [, word, rest = ""] = /^else(?:\s+(\S+)\s+([\s\S]*))?$/.exec(this.#action) ?? [];
     if (this.#action === "end") return () => "";

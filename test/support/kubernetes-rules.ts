@@ -128,7 +128,7 @@ export function summaryOf(reply: Message, asked: string): string {
   return summary(rcodeName(reply.rcode), texts(reply.answer), texts(reply.additional));
 }
 
-/** What {@link summaryOf} says of a reply that is as expected. */
+/** The result of {@link summaryOf} for a reply that is as expected. */
 export function summaryWanted(expected: Expectation): string {
   if (expected === "REFUSED") return summary("REFUSED", [], []);
   const { rcode = "NOERROR", answer, additional } = wholeOf(expected);

@@ -1,4 +1,4 @@
-/** What upstreams may do to a query, and what the client has to get then. */
+/** Misbehaviour of upstreams, and the answers that clients must get. */
 import { createSocket } from "node:dgram";
 import type { Message } from "../../src/dns/message.ts";
 import { Name } from "../../src/dns/name.ts";
@@ -24,7 +24,7 @@ const otherId = (asked: ScriptedQuestion, n = 1): Partial<Message> => ({
 });
 const cut = (octets: Uint8Array, missing: number): Uint8Array => octets.subarray(0, octets.length - missing);
 
-/** What answers another question is skipped: the query waits for the true answer (RFC 5452 section 9.1). */
+/** An answer to another question is skipped: the query waits for the true answer (RFC 5452 section 9.1). */
 const thenTruth =
   (lie: Script): Script =>
   (asked) => {
@@ -48,7 +48,7 @@ function sendFromElsewhere(
 export interface Liar {
   readonly does: string;
   readonly script: Script;
-  /** What the client has to get; without the word TC it may be told to come back over TCP as well. */
+  /** The client's answer; without the word TC the client may also be sent to TCP. */
   readonly outcome: string;
 }
 

@@ -5,7 +5,7 @@ import { Flag, rcodeName } from "../../src/dns/numbers.ts";
 import { formatData } from "../../src/dns/resource-record.ts";
 import { exchangeUdp, queryOctets, type Server, TcpClient } from "./dns-client.ts";
 
-/** What comes back to one query that is sent once: rcode, and the data of the answers, or TC where some are missing. */
+/** The result of a single query: rcode, and the data of the answers, or TC if some are missing. */
 export async function outcome(server: Server, name: string, type = "A", transport = "udp"): Promise<string> {
   const octets = queryOctets(name, type, Math.floor(Math.random() * 0x10000));
   const reply = transport === "udp" ? await exchangeUdp(server, octets) : await exchangeTcp(server, octets);

@@ -1,4 +1,4 @@
-/** Debian's pebble: a certificate authority for tests, on loopback, which asks one DNS server about everybody. */
+/** Debian's pebble: a certificate authority for tests, on loopback, which resolves all names through one DNS server. */
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";

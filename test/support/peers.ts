@@ -11,7 +11,7 @@ export interface PeerDescription {
   readonly args: readonly string[];
   /** Lines of its configuration. */
   readonly config: readonly string[];
-  /** What else it reads, by name. */
+  /** Its further files, by name. */
   readonly files?: Readonly<Record<string, string>>;
 }
 

@@ -1,4 +1,4 @@
-/** What the README of a plugin has, and in which order: who has read one can read all. */
+/** The required sections of a plugin's README and their order, the same for all. */
 import { fencedBlocks, sections } from "../../scripts/lib/markdown.ts";
 
 const SECTIONS = [

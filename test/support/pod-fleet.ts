@@ -36,7 +36,7 @@ export class Pod implements AsyncDisposable {
     return new Pod(namespace, server, socket);
   }
 
-  /** One question with one id, sent so many times, as by a client that waits in vain; the answers. */
+  /** One query with one id, sent this many times, as by a client that retries in vain; the answers. */
   async ask(name: string, type = "A", times = 1): Promise<Message[]> {
     const id = (this.#lastId % 0xffff) + 1;
     this.#lastId = id;

@@ -64,7 +64,7 @@ export class Portolan implements AsyncDisposable {
     return new Portolan(folder, portOf, ["-conf", "Corefile", ...args], { env });
   }
 
-  /** What it has logged so far. */
+  /** Its log so far. */
   get log(): string {
     return this.program.output;
   }
@@ -94,7 +94,7 @@ export class Portolan implements AsyncDisposable {
     return this.log.slice(start);
   }
 
-  /** The body of a page that one of its HTTP endpoints serves. */
+  /** The body of a page of one of its HTTP endpoints. */
   async page(portName: string, path: string): Promise<{ readonly status: number; readonly body: string }> {
     const response = await fetch(`http://127.0.0.1:${this.portOf(portName)}${path}`);
     return { status: response.status, body: await response.text() };

@@ -6,7 +6,7 @@ export interface ProgramOptions {
   readonly cwd?: string;
   /** Added to the environment of the test. */
   readonly env?: NodeJS.ProcessEnv;
-  /** What the command reads; without it standard input is empty. */
+  /** The standard input of the command; empty by default. */
   readonly input?: string;
   /** Milliseconds after which it is waited for in vain. Half a minute unless given. */
   readonly patience?: number;
@@ -167,7 +167,7 @@ export async function run(
   return { ...ending, output: program.output, errors: program.errors };
 }
 
-/** What a program has said last tells most of what went wrong. */
+/** The last lines of a program mostly explain a failure. */
 const MOST_LINES = 60;
 
 function lastOf(text: string): string {

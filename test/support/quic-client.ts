@@ -1,4 +1,7 @@
-/** A client of QUIC that says what it is told to, over the same binding as the server: the only one at hand for what kdig does not do. */
+/**
+ * A QUIC client that sends what a test wants, over the same binding as the server, for cases that kdig cannot
+ * produce.
+ */
 
 import { type DialledConnection, QuicDialler } from "../../src/quic/openssl/client.ts";
 import { ClientContext } from "../../src/quic/openssl/client-context.ts";
@@ -6,7 +9,7 @@ import { loadQuicLibrary } from "../../src/quic/openssl/library.ts";
 import type { QuicClosed, QuicStream } from "../../src/quic/quic.ts";
 import { type LinuxSockets, linuxSockets } from "../../src/runtime/linux/linux-sockets.ts";
 
-/** What came on a stream until it ended; `undefined` where it was reset. */
+/** The data of a stream until its end; `undefined` if it was reset. */
 type Heard = Buffer | undefined;
 
 export class QuicCaller {
@@ -49,7 +52,7 @@ export class QuicCall {
   readonly connection: DialledConnection;
   /** How it ended. */
   readonly closed: Promise<QuicClosed>;
-  /** What the server says on streams of its own. */
+  /** The data of the server's own streams. */
   readonly heard: Buffer[] = [];
   readonly #connected: Promise<void>;
 

@@ -61,7 +61,7 @@ export const randomZone: fc.Arbitrary<RandomZone> = fc
   .record({ nodes, questions: fc.array(question, { minLength: 150, maxLength: 150 }) })
   .map((zone) => ({ lines: linesOf(zone.nodes), questions: zone.questions }));
 
-/** What no server refuses: nothing stands beside an alias, nothing below a DNAME, DS only where NS are. */
+/** Rules that every server accepts: nothing beside an alias, nothing below a DNAME, DS only beside NS. */
 function linesOf(
   all: readonly {
     readonly owner: string;

@@ -1,4 +1,4 @@
-/** Messages octet by octet, for those that no encoder makes. */
+/** Messages built octet by octet, for cases that no encoder makes. */
 
 export interface RawHeader {
   readonly id?: number;
@@ -39,7 +39,7 @@ export interface RawOpt {
   readonly udpSize?: number;
   readonly version?: number;
   readonly options?: Uint8Array;
-  /** What the length field says, where it lies. */
+  /** The value of the length field, if it is wrong. */
   readonly length?: number;
 }
 

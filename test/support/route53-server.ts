@@ -26,9 +26,9 @@ export class Route53Server {
   pageSize = 2;
   /** Keys that may list. */
   keys: ReadonlySet<string> = new Set([STATIC_KEY, WEB_IDENTITY_KEY, POD_IDENTITY_KEY, METADATA_KEY]);
-  /** What the token service hands out. */
+  /** The credentials that the token service issues. */
   webIdentityKey = WEB_IDENTITY_KEY;
-  /** What the next requests are answered with, in order. */
+  /** The answers to the next requests, in order. */
   readonly faults: (keyof typeof FAULTS)[] = [];
   /** Whether the last page says that the first one is next. */
   isCircle = false;

@@ -1,4 +1,4 @@
-/** A SOCKS proxy (RFC 1928) that asks for user and password (RFC 1929), and connects to IPv4 addresses and names. */
+/** A SOCKS proxy (RFC 1928) with user and password (RFC 1929) that connects to IPv4 addresses and names. */
 import { once } from "node:events";
 import { connect, createServer, type Server, type Socket } from "node:net";
 

@@ -7,7 +7,7 @@ import { fileURLToPath } from "node:url";
 import { createServer } from "../../src/index.ts";
 import type { EmbeddedServer } from "../../src/server/embedded-server.ts";
 
-/** What came of a start. */
+/** The result of a start. */
 export interface Start {
   readonly file: string;
   /** `undefined` where the server listens. */
@@ -32,6 +32,6 @@ async function start(file: string): Promise<Start> {
 if (process.argv[1] === STARTS_INSIDE) {
   for (const file of readFileSync(0, "utf8").split("\n").filter(Boolean))
     process.stdout.write(`${JSON.stringify(await start(file))}\n`);
-  // What a failed start has left open is no matter here.
+  // Resources that a failed start has left open do not matter here.
   process.exit(0);
 }

@@ -15,7 +15,7 @@ const FIRST_LABEL = 13;
 
 const [port, kind] = process.argv.slice(2);
 
-/** What is sent, for the datagram of a number. */
+/** The contents of the n-th datagram. */
 const KINDS: Readonly<Record<FloodKind, readonly Uint8Array[]>> = {
   answerable: ["www.example.com.", "web.shop.svc.cluster.local.", "none.shop.svc.cluster.local."].map(
     (name) => queryOctets(name),
@@ -48,7 +48,7 @@ function burst(): void {
 // As fast as the machine has nothing better to do: tests that run beside this one are not to suffer.
 setPriority(constants.priority.PRIORITY_LOW);
 
-// What is refused, or finds no room, is a part of any flood.
+// Refused and dropped datagrams are a part of any flood.
 socket.on("error", () => undefined);
 socket.connect(Number(port), "127.0.0.1", () => {
   const end = setTimeout(finishOnce, LONGEST_MS);
@@ -62,7 +62,7 @@ socket.connect(Number(port), "127.0.0.1", () => {
   process.once("SIGTERM", finishOnce);
   const next = (): void => {
     if (ended) return;
-    // What the system has not taken yet is not added to.
+    // Waits until the system has taken the previous datagrams.
     if (socket.getSendQueueCount() === 0) burst();
     setImmediate(next);
   };

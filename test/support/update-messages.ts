@@ -35,7 +35,7 @@ export interface UpdateRow {
   readonly seed?: string;
 }
 
-/** What was said, and what became of the zone. */
+/** The reply, and the zone afterwards. */
 export interface UpdateOutcome {
   /** With the error of TSIG, where there is one. `nothing` where no reply came. */
   readonly rcode: string;

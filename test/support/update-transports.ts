@@ -46,7 +46,7 @@ function rcodeIn(reply: Uint8Array | undefined): string {
 
 type Way = (port: PortOf, authority: string) => Promise<string>;
 
-/** The rcode that comes back, or what is said in place of a reply. */
+/** The rcode of the reply, or a word for a missing one. */
 export const UPDATE_WAYS: Readonly<Record<string, Way>> = {
   udp: async (port) => rcodeIn(await exchangeUdp({ address: "127.0.0.1", port: port("dns") }, update())),
   async tcp(port) {

@@ -1,4 +1,4 @@
-/** Certificates by ACME, from Debian's pebble, which asks this server about its challenges. */
+/** Certificates by ACME, from Debian's pebble, which queries this server for its challenges. */
 import assert from "node:assert/strict";
 import type { X509Certificate } from "node:crypto";
 import { once } from "node:events";
@@ -100,7 +100,7 @@ test("certificates are obtained, kept on the disk, and outlive reloads, restarts
     domains: "DNS.Example.org. *.wild.example",
   };
   await using server = await start(setting);
-  // What was kept of the name before must not hide the challenge.
+  // A cached answer for the name must not hide the challenge.
   await kdig({ address: "127.0.0.1", port: challengePort }, "_acme-challenge.dns.example.org", "TXT");
   await untilTrue(async () => server.log.split("is in force").length === 3);
   const first = await shown(server, "dns.example.org");

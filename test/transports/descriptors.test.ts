@@ -63,7 +63,8 @@ for (const [way, env] of [
             silent.push(socket.resume());
             await once(socket, "connect");
           }
-          // The kernel has taken them all, the server may be behind. What it accepts after the client's connection has that one closed.
+          // The kernel has accepted them all, the server may be behind. A connection that it accepts after the
+          // client's closes the oldest.
           if (target === port || target === other)
             await untilTrue(async () => silent.filter((socket) => !socket.closed).length <= LEFT_OPEN);
           assert.equal((await ask(server, "elsewhere.test.")).rcode, 0);

@@ -92,7 +92,7 @@ for (const method of ["GET", "POST"] as const) {
   });
 }
 
-/** Asks on several streams of one connection until it is told to stop. @returns how many were answered */
+/** Queries on several streams of one connection until it is stopped. @returns the number of answers */
 async function overHttp2(signal: AbortSignal): Promise<number> {
   const session = connectHttp2(`https://127.0.0.1:${server.portOf("https")}`, { ca: authority.certificate });
   let answered = 0;
@@ -121,7 +121,7 @@ async function post(session: ClientHttp2Session, octets: Uint8Array): Promise<Me
   return decodeMessage(Buffer.concat(chunks));
 }
 
-/** Asks by gRPC on several streams of one connection until it is told to stop. @returns how many were answered */
+/** Queries by gRPC on several streams of one connection until it is stopped. @returns the number of answers */
 async function overGrpc(signal: AbortSignal): Promise<number> {
   const trust = credentials.createSsl(Buffer.from(authority.certificate));
   const client = new Client(`127.0.0.1:${server.portOf("grpc")}`, trust);

@@ -1,4 +1,7 @@
-/** DNS over gRPC with the library that most programs on Node use for gRPC: asking our listener, and asked by the plugin `grpc`. */
+/**
+ * DNS over gRPC with the library that most Node programs use: as a client of our listener, and as a server for the
+ * plugin `grpc`.
+ */
 import assert from "node:assert/strict";
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";

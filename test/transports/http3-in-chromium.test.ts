@@ -1,4 +1,4 @@
-/** DNS over HTTP/3, asked by a client of another implementation: Chromium, whose QUIC is Google's. */
+/** DNS over HTTP/3 with a client of another implementation: Chromium, whose QUIC is Google's. */
 import assert from "node:assert/strict";
 import { createHash, X509Certificate } from "node:crypto";
 import { test } from "node:test";

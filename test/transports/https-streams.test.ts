@@ -1,4 +1,4 @@
-/** What `https { max_streams }` says is what HTTP/2 clients are told. */
+/** HTTP/2 clients get the limit of `https { max_streams }`. */
 import assert from "node:assert/strict";
 import { once } from "node:events";
 import { connect } from "node:http2";

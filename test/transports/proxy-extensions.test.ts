@@ -1,4 +1,4 @@
-/** `proxyproto { tlv_metadata }`: what a proxy says of a client besides its address is metadata of the query. */
+/** `proxyproto { tlv_metadata }`: a proxy's extensions become metadata of the query. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { framed, queryOctets, TcpClient, UdpClient } from "../support/dns-client.ts";

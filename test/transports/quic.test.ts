@@ -1,4 +1,4 @@
-/** DNS over QUIC (RFC 9250), asked by kdig. */
+/** DNS over QUIC (RFC 9250), with kdig as client. */
 import assert from "node:assert/strict";
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -85,7 +85,7 @@ describe("a quic:// listener", { skip }, () => {
     const start = server.log.length;
     for (const [name, text] of Object.entries(issue(other))) writeFileSync(join(server.folder, name), text);
     await server.waitForLog(/certificate .*cert\.pem is in force/, start);
-    // The thread of the listener hears of it a moment later.
+    // The listener's thread applies it a moment later.
     await untilTrue(async () => (await ask(...trust(other), "www.example.org")).status === "NOERROR");
     await assert.rejects(ask(...trust(authority), "www.example.org"));
   });

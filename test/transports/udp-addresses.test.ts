@@ -1,4 +1,4 @@
-/** A listener on all addresses answers from the one that was asked, whichever way that address came to be on the machine. */
+/** A listener on all addresses answers from the queried address, however the machine got that address. */
 import assert from "node:assert/strict";
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";

@@ -10,7 +10,7 @@ import { Program } from "../support/program.ts";
 
 const LAUNCHER = join(projectRoot, "bin", "portolan");
 
-/** Names whose text has so many octets; the reply has some 60 more. */
+/** Names whose text has this many octets; the reply has some 60 more. */
 const TEXTS = { small: 100, middle: 420, large: 1_100 } as const;
 
 /** Behind some small replies, replies are kept whole again: see `WayOut`. */

@@ -18,7 +18,7 @@ import { UdpFlood } from "../support/udp-flood.ts";
 
 /** As many queries wait on a listener. */
 const MOST_WAITING = 10_000;
-/** What V8 may keep in a pod of 256 MiB, with the options of the image. With more alive than that the process ends. */
+/** V8's limit in a pod of 256 MiB, with the options of the image. With more live data the process ends. */
 const POD_HEAP = "--max-old-space-size=128 --max-semi-space-size=4";
 /** Far more than any of it takes. */
 const PATIENCE = 60_000;

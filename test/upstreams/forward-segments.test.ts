@@ -1,4 +1,4 @@
-/** Queries that are sent at the same moment leave as segments, and a network that loses those loses few queries. */
+/** Queries at the same moment are sent as segments, and a network that drops segments loses few queries. */
 import assert from "node:assert/strict";
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -24,7 +24,7 @@ const TOGETHER = 32;
 /** Octets of an IP packet: with one query of {@link CLIENT} it has 64, with two 100. */
 const MORE_THAN_ONE = 80;
 
-/** Asks so many names at once, one time after the other, and prints how many answers came. */
+/** Sends this many queries at once, repeatedly, and prints the number of answers. */
 const CLIENT = `const socket = require("node:dgram").createSocket("udp4");
 const query = (id) => {
   const name = "name-" + String(id).padStart(5, "0");

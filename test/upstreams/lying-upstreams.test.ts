@@ -61,7 +61,7 @@ for (const [transport, liars] of [
     for (const [label, { does, outcome: expected }] of Object.entries(liars)) {
       test(`that ${does}: ${expected}`, async () => {
         assert.equal(await outcome(server, `${label}.example`, "A", transport), expected);
-        // What it said about one query does no harm to the next.
+        // Its answer to one query does not harm the next.
         assert.equal(await outcome(server, "honest.example", "A", transport), `NOERROR ${TRUTH}`);
       });
     }

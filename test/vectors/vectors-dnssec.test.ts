@@ -1,4 +1,7 @@
-/** What CoreDNS 1.14.7 signed on its way; `differences/dnssec.json` says where this server signs otherwise, and why. */
+/**
+ * Answers that CoreDNS 1.14.7 signed on the fly; `differences/dnssec.json` lists where this server signs otherwise,
+ * and why.
+ */
 import { replayRecorded } from "../support/vectors/replay-recorded.ts";
 import { withoutMoments } from "../support/vectors/signed-reply.ts";
 

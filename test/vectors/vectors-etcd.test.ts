@@ -144,7 +144,7 @@ function expectation({ r }: ZoneCase) {
   });
 }
 
-/** What is not of interest: serials, and by how many seconds a lease has grown old. */
+/** Parts that are not compared: serials, and the age of a lease in seconds. */
 function normal(answer: ReturnType<typeof answerText>) {
   const text = (record: string) =>
     record.replace(/( SOA \S+ \S+) \d+/, "$1 SERIAL").replace(/ (59[5-9]|600) IN /, " 59x IN ");

@@ -162,7 +162,7 @@ function octetsOf(text: string | null): Buffer | undefined {
   return zeros === undefined ? Buffer.from(text, "hex") : Buffer.alloc(Number(zeros));
 }
 
-/** What is compared of a message. The vectors' words are those of dnspython. */
+/** The compared parts of a message. The words are those of dnspython. */
 function normal({ rcode, answer }: Dns): { readonly rcode: string; readonly answers: number } {
   return { rcode, answers: answer.length };
 }
@@ -174,7 +174,7 @@ function shown(octets: Uint8Array): object {
   return { id, rcode: rcodeName(message.rcode), answers: message.answer.length };
 }
 
-/** What a client goes by. A DNS message has another length here: names in it are compressed. */
+/** The parts that a client uses. A DNS message has another length here, because names in it are compressed. */
 function comparable(headers: IncomingMessage["headers"], isDns: boolean): object {
   const { "cache-control": cacheControl, "content-type": contentType, "content-length": length } = headers;
   const sniffing = headers["x-content-type-options"];

@@ -1,4 +1,4 @@
-/** A zone that CoreDNS 1.14.7 signed; `differences/sign.json` says where this server signs otherwise, and why. */
+/** A zone that CoreDNS 1.14.7 signed; `differences/sign.json` lists where this server signs otherwise, and why. */
 import { replayRecorded } from "../support/vectors/replay-recorded.ts";
 import { withoutMoments } from "../support/vectors/signed-reply.ts";
 

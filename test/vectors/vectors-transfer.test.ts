@@ -1,4 +1,4 @@
-/** Zones as CoreDNS 1.14.7 hands them out and takes them; `differences/` says where this server does otherwise, and why. */
+/** Zones as CoreDNS 1.14.7 transfers them; `differences/` lists where this server differs, and why. */
 import { replayRecorded } from "../support/vectors/replay-recorded.ts";
 
 replayRecorded("transfer");

@@ -1,4 +1,4 @@
-/** Signed queries, and what CoreDNS 1.14.7 answered to them; `differences/tsig.json` says where this server answers otherwise, and why. */
+/** Signed queries and CoreDNS 1.14.7's answers; `differences/tsig.json` lists where this server differs, and why. */
 import { replayRecorded } from "../support/vectors/replay-recorded.ts";
 
 replayRecorded("tsig");

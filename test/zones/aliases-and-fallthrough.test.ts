@@ -26,7 +26,7 @@ a.empty A 192.0.2.9
 `;
 const SECOND = `${HEAD}www A 192.0.2.1\nback CNAME nope.a.test.\n`;
 
-/** What stands behind the zones: it has an address for `upstream` and nothing else. */
+/** The plugin behind the zones: it has an address for `upstream` and nothing else. */
 const BEHIND = `template ANY ANY . {
   match ^(.*[.])?(nope|www)[.]a[.]test[.]$
   answer "{{ .Name }} 60 IN A 203.0.113.9"
@@ -164,7 +164,7 @@ suite("aliases of zones with fallthrough", () => {
         const expected = await plain.ask({ name, type });
         const answer = await through.ask({ name, type });
         const question = `${name} ${type}`;
-        // What stands behind the zones knows targets that the zones do not.
+        // The plugin behind the zones has targets that the zones lack.
         assert.deepEqual(answer.answer.slice(0, expected.answer.length), expected.answer, question);
         if (/ IN [CD]NAME /.test(expected.answer[0] ?? "")) aliases++;
         else if (expected.rcode === 3) assert.match(await shown(through, name, type), /ns\.behind\.test/);

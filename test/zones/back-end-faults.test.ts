@@ -1,4 +1,4 @@
-/** What becomes of zones when their back end, or what stands in front of it, does not answer as it should. */
+/** Zones whose back end, or a hop in front of it, does not answer as it should. */
 import assert from "node:assert/strict";
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -25,7 +25,7 @@ const NAMES = Array.from({ length: 10 }, (_, index) => `a${index}`);
 
 interface BackEnd {
   readonly server: AsyncDisposable & { readonly url: string };
-  /** What the front lets through to it under these paths is what faults are for. */
+  /** The front applies the faults to these paths. */
   readonly paths: RegExp;
   readonly plugin: PluginDefinition<never>;
   readonly corefile: (url: string) => string;
@@ -164,7 +164,7 @@ for (const [title, open] of Object.entries(BACK_ENDS)) {
       }
     }
 
-    /** What is known stays, and what is wrong is said, until all is well again. */
+    /** Known records stay, and the error is logged, until the back end recovers. */
     async function survive(made: PluginTest<never>, spoil: () => void, mend: () => void): Promise<string> {
       const { length } = complaints(made);
       spoil();

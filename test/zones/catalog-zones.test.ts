@@ -1,4 +1,4 @@
-/** Catalog zones (RFC 9432): zones come and go as a catalog says, be it a file of this server or one that Knot generates. */
+/** Catalog zones (RFC 9432): zones come and go with their catalog, a file of this server or one that Knot generates. */
 import assert from "node:assert/strict";
 import { existsSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
@@ -23,7 +23,7 @@ const axfrs = (metrics: string, zone: string): number =>
 const members = (metrics: string, catalog: string): number =>
   sampleOf(metrics, `portolan_catalog_members{catalog="${catalog}"}`);
 
-/** Two catalogs and three zones, from files that are read again at once; the secondary is told of changes. */
+/** Two catalogs and three zones, from files that are reread at once; the secondary gets NOTIFY. */
 class Pair implements AsyncDisposable {
   readonly port: number;
   readonly folder: string;

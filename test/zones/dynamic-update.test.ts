@@ -111,7 +111,7 @@ suite("dynamic updates with nsupdate", { skip: skipWithout("nsupdate"), concurre
     assert.equal((await addresses(port, "new.example.org")).length, 1);
     assert.equal(await nsupdate(port, ["delete new.example.org"]), "done");
     assert.equal((await ask({ address: "127.0.0.1", port }, "new.example.org")).rcode, 3);
-    // What changes nothing leaves the serial.
+    // An update without a change keeps the serial.
     assert.equal(await nsupdate(port, ["delete new.example.org"]), "done");
     assert.equal(await serialOf(port), 10);
     // The apex keeps its SOA and NS records, whoever deletes them.

@@ -24,7 +24,7 @@ export function WhoPage() {
             inner="name"
           />
           <Top
-            title="Names"
+            title="Top names"
             parameter="name"
             rows={answer.names}
             others={answer.others.names}

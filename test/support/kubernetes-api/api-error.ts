@@ -1,4 +1,4 @@
-/** What the API answers instead of an object: a `Status` with its HTTP code. */
+/** An error of the API: a `Status` with its HTTP code. */
 
 export class ApiError extends Error {
   override readonly name = "ApiError";

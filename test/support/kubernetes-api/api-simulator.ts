@@ -46,7 +46,7 @@ export interface ApiSimulatorOptions {
   readonly types?: readonly ResourceType[];
 }
 
-/** What a request was let in with: its headers and the common name of its certificate. */
+/** The credentials of a request: its headers and the common name of its certificate. */
 export interface Caller {
   readonly authorization: string | undefined;
   readonly commonName: string | undefined;
@@ -132,7 +132,7 @@ export class ApiSimulator implements AsyncDisposable {
     for (const socket of this.#sockets) socket.destroy();
   }
 
-  /** Makes every connection of now a half-open one: nothing comes through any more, and neither side is told. */
+  /** Makes all present connections half-open: nothing gets through any more, without an error on either side. */
   freezeConnections(): void {
     for (const socket of this.#sockets) this.#frozen.add(socket);
     for (const exchange of this.#exchanges) exchange.freeze();
@@ -285,7 +285,7 @@ export class ApiSimulator implements AsyncDisposable {
 
   #isFrozen(request: AnyRequest): boolean {
     const socket = socketOf(request);
-    // What TLS wraps is the socket that the server knows.
+    // TLS wraps the socket that the server tracks.
     return [...this.#sockets].some((each) => this.#frozen.has(each) && each.remotePort === socket.remotePort);
   }
 }

@@ -1,4 +1,4 @@
-/** What controllers do in a real cluster, so that manifests written by hand make a whole one. */
+/** Does the work of a real cluster's controllers, so that hand-written manifests make a complete one. */
 import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { parseAllDocuments } from "yaml";

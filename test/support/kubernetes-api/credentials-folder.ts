@@ -25,7 +25,7 @@ export class CredentialsFolder implements Disposable {
     return join(this.path, name);
   }
 
-  /** What a kubeconfig in this folder says. */
+  /** The contents of a kubeconfig in this folder. */
   access(
     cluster: Readonly<Record<string, unknown>>,
     user: Readonly<Record<string, unknown>> = {},

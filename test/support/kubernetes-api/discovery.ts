@@ -1,4 +1,4 @@
-/** What the API says about itself, as far as kubectl asks. */
+/** The discovery documents of the API, limited to kubectl's needs. */
 import { apiVersionOf, type ResourceType } from "./resource-types.ts";
 
 const VERBS = ["create", "delete", "get", "list", "patch", "update", "watch"];

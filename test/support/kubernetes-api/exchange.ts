@@ -1,4 +1,4 @@
-/** One request and its answer, with whatever is to go wrong in between. */
+/** One request and its answer, with the requested faults in between. */
 import type { EventEmitter } from "node:events";
 import type { IncomingMessage, ServerResponse } from "node:http";
 import type { Http2ServerRequest, Http2ServerResponse } from "node:http2";

@@ -1,4 +1,4 @@
-/** What can go wrong between a client and the API, on demand. */
+/** Faults between a client and the API, on demand. */
 
 /** A request as faults and rules of access see it. */
 export interface RequestFacts {

@@ -49,7 +49,7 @@ export class Kubectl implements Disposable {
   }
 
   get #environment(): NodeJS.ProcessEnv {
-    // Its cache of what the API said about itself must not outlive the test.
+    // kubectl's discovery cache must not outlive the test.
     return {
       KUBECONFIG: join(this.#folder, "config"),
       HOME: this.#folder,

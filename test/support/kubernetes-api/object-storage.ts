@@ -1,4 +1,4 @@
-/** What etcd and the watch cache are to a real API server: objects, revisions, and the changes that led to them. */
+/** Stands for etcd and the watch cache of a real API server: objects, revisions, and the changes between them. */
 import { randomUUID } from "node:crypto";
 import { ApiError, expired, notFound } from "./api-error.ts";
 import { type ApiObject, apiVersionOf, type ResourceType, storageKey } from "./resource-types.ts";

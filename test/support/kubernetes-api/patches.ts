@@ -1,7 +1,7 @@
 /** The patches that kubectl sends: JSON merge patch (RFC 7396), and strategic merge patch as far as DNS objects need it. */
 import { isRecord } from "./resource-types.ts";
 
-/** By which member the entries of a list are told apart; a list that is not here is replaced as a whole. */
+/** The member that identifies the entries of a list; other lists are replaced as a whole. */
 const MERGE_KEYS: Readonly<Record<string, string>> = {
   ports: "port",
   containers: "name",

@@ -125,7 +125,7 @@ const MESSAGES: Readonly<Record<string, Readonly<Record<string, string>>>> = {
   },
 };
 
-/** What every object in protobuf begins with. */
+/** The first octets of every protobuf object. */
 export const PREFIX: Buffer = Buffer.from("k8s\0", "latin1");
 
 /** A message on its own: envelope and object. */

@@ -1,4 +1,4 @@
-/** What the API does with a request for objects. */
+/** Serves requests for objects. */
 import { ApiError, badRequest, expired } from "./api-error.ts";
 import { contentType, encodeAll, encodeOne, encodeStatus, negotiateFor } from "./encoding.ts";
 import type { Exchange } from "./exchange.ts";
@@ -11,7 +11,7 @@ import { parseSelection } from "./selection.ts";
 import { toList } from "./tables.ts";
 import { answerWatch, type StreamedLists } from "./watch-response.ts";
 
-/** What a path names. */
+/** The parts of a path. */
 export interface Target {
   readonly type: ResourceType;
   /** Empty for all namespaces. */

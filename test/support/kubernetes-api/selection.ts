@@ -5,7 +5,7 @@ import { type ApiObject, text } from "./resource-types.ts";
 
 export type Selection = (object: ApiObject) => boolean;
 
-/** What the query parameters and the namespace of the path select. */
+/** The selection of the query parameters and of the path's namespace. */
 export function parseSelection(namespace: string, parameters: URLSearchParams): Selection {
   const labels = parseLabels(parameters.get("labelSelector") ?? "");
   const fields = parseFields(parameters.get("fieldSelector") ?? "");

@@ -69,7 +69,7 @@ export class SpdySession {
     this.#write(Buffer.concat([head, octets]));
   }
 
-  /** @param isWhole both sides have said that they send no more */
+  /** @param isWhole whether both sides have ended their data */
   forget(streamId: number, isWhole: boolean): void {
     if (!this.#streams.delete(streamId) || isWhole) return;
     this.#sendControl(Type.RST_STREAM, 0, numbers(streamId, CANCEL));
@@ -123,7 +123,7 @@ export class SpdyStream extends Duplex {
   }
 
   override _read(): void {
-    // What comes is pushed.
+    // Data are pushed as they arrive.
   }
 
   override _write(octets: Buffer, _encoding: string, done: () => void): void {
@@ -189,7 +189,7 @@ function through(compressor: Inflate | Deflate, octets: Buffer): Promise<Buffer>
   });
 }
 
-/** What both sides take as known (section 2.6.10.1): words behind their lengths, and texts without. */
+/** The dictionary of both sides (section 2.6.10.1): words with their lengths, and texts without. */
 function headerDictionary(): Buffer {
   const words = [
     "options head post put delete trace accept accept-charset accept-encoding accept-language accept-ranges age",

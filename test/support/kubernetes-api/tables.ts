@@ -1,4 +1,4 @@
-/** Objects as rows, which is what kubectl asks for to print them. */
+/** Objects as tables, the form that kubectl requests for printing. */
 import { type ApiObject, apiVersionOf, type ResourceType } from "./resource-types.ts";
 
 export function toTable(

@@ -30,7 +30,7 @@ export interface RecordedSet {
   readonly cases: readonly RecordedCase[];
   /** Files that change, and what is asked then. */
   readonly steps?: readonly RecordedStep[];
-  /** NOTIFY that came to `{{port4}}`, and what was said to it. */
+  /** The NOTIFY sent to `{{port4}}`, and the reply to it. */
   readonly notify_received?: readonly RecordedReply[];
   readonly notify_reply?: "ok" | "refused" | "silent";
 }
@@ -38,7 +38,7 @@ export interface RecordedSet {
 interface RecordedStep {
   readonly write: Readonly<Record<string, string>>;
   readonly cases: readonly RecordedCase[];
-  /** What is asked for was true before the files were written, and has to be awaited there. Not in the recordings. */
+  /** Awaits a state that was true before the files were written. Not in the recordings. */
   readonly expects?: "before";
 }
 

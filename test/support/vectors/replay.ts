@@ -153,7 +153,7 @@ type Expectation = { readonly upstream_saw?: readonly VectorQuery[] } & (
 
 function expectation(reply: VectorReply): Expectation {
   if (typeof reply === "string") return { none: true };
-  // What the client of the recording could not read, this project's may.
+  // This project may read messages that the recording's client could not.
   if ("unparsed" in reply) return readAnswer(Buffer.from(reply.unparsed, "hex"));
   const saw = reply.upstream_saw === undefined ? {} : { upstream_saw: reply.upstream_saw.map(completeQuery) };
   return "none" in reply ? { none: true, ...saw } : { ...completeAnswer(reply), ...saw };

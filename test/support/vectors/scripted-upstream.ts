@@ -1,4 +1,4 @@
-/** The server behind `{{upstream}}`: answers by the script of a set, and remembers what it was asked. */
+/** The server behind `{{upstream}}`: answers by the script of a set, and records its queries. */
 import { createSocket, type Socket as UdpSocket } from "node:dgram";
 import { once } from "node:events";
 import { createServer, type Server } from "node:net";
@@ -54,7 +54,7 @@ export class ScriptedUpstream implements AsyncDisposable {
     return upstream;
   }
 
-  /** What it was asked since the last call; probes of health checks are left out. */
+  /** Its queries since the last call, without health checks. */
   takeSeen(): VectorQuery[] {
     const seen = this.#seen;
     this.#seen = [];

@@ -1,4 +1,4 @@
-/** Replies with signatures made when they were asked for: comparable without what is new at each moment. */
+/** Replies with signatures made on demand, compared without their changing parts. */
 import type { ComparableReply } from "./zone-case.ts";
 
 /**

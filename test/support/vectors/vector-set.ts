@@ -24,7 +24,10 @@ export interface VectorSet {
   readonly config?: { readonly starts: boolean };
 }
 
-/** What the server behind `{{upstream}}` answers: replies by "name type", else records, else (`echo`) nothing with NOERROR. */
+/**
+ * The answers of the server behind `{{upstream}}`: replies by "name type", else records, else (`echo`) nothing with
+ * NOERROR.
+ */
 export interface UpstreamScript {
   readonly echo?: boolean;
   /** One record a line. */
@@ -94,7 +97,7 @@ export interface VectorAnswer {
   readonly authority?: readonly string[];
   readonly additional?: readonly string[];
   readonly edns?: VectorEdns | null;
-  /** What the upstream was asked because of the query, in order. */
+  /** The queries that the upstream got because of the query, in order. */
   readonly upstream_saw?: readonly VectorQuery[];
 }
 

@@ -1,4 +1,4 @@
-/** Cases of `zones/` in the format in which they were recorded, asked of a server over its sockets. */
+/** Cases of `zones/` in their recorded format, queried over a server's sockets. */
 import assert from "node:assert/strict";
 import { decodeMessage, encodeMessage, type Message, makeQuery } from "../../../src/dns/message.ts";
 import { Opcode, parseClass } from "../../../src/dns/numbers.ts";
@@ -87,7 +87,7 @@ export interface ComparableReply {
   readonly signature: unknown;
 }
 
-/** What was recorded: the reply, the records of a transfer in its first message, or silence. */
+/** The recording: the reply, the records of a transfer in its first message, or silence. */
 export function recordedReply(asked: RecordedCase): ComparableReply | undefined {
   const { r, messages } = asked;
   const reply = r ?? messages?.[0] ?? "none";
