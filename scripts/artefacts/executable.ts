@@ -101,6 +101,7 @@ async function inject(edition: Edition, platform: Platform, { work, packed, path
   writeFileSync(file("sea.json"), JSON.stringify(configuration));
   await runTool(process.execPath, ["--experimental-sea-config", file("sea.json")]);
   copyFileSync(await strippedNode(edition, platform), file("node"));
+  // Node 24 makes the blob and leaves it to postject to put it into the executable, also one for another kind of processor.
   const postject = join(edition.root, "node_modules", "postject", "dist", "cli.js");
   await runTool(process.execPath, [
     postject,

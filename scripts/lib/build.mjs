@@ -21,7 +21,10 @@ import { runLogged, step } from "./step.mjs";
  * @throws {StepFailure}
  */
 export async function provideBuild(root, node, { types }) {
-  const isCurrent = isBuildCurrent(root) && (!types || existsSync(join(root, "dist", "index.d.ts")));
+  const isCurrent =
+    isBuildCurrent(root) &&
+    existsSync(join(root, COMMIT_FILE)) &&
+    (!types || existsSync(join(root, "dist", "index.d.ts")));
   if (!isCurrent) await step("Building dist/ from src/", () => build(root, node, { types }));
 }
 
@@ -55,8 +58,8 @@ export async function build(root, node, { types }) {
     if (existsSync(join(src, "console", "page")))
       await run(join(import.meta.dirname, "build-page.mjs"), made);
     // Where no history is at hand, as in a build in a container, the caller names the commit.
-    const commit = process.env.PORTOLAN_COMMIT || findCommit(root);
-    if (commit !== undefined) writeFileSync(join(work, COMMIT_FILE), `${commit}\n`);
+    const commit = process.env.PORTOLAN_COMMIT || findCommit(root) || "unknown";
+    writeFileSync(join(work, COMMIT_FILE), `${commit}\n`);
     const stamp = join(work, BUILD_STAMP);
     writeFileSync(stamp, "");
     utimesSync(stamp, begun, begun);
