@@ -15,7 +15,7 @@ export interface Edition {
   readonly revision: string;
   /** Seconds since the epoch: the time of all files, so that the same sources make the same artefacts. */
   readonly time: number;
-  /** Where the sources are to be had, as a URI. */
+  /** Where the sources are available, as a URI. */
   readonly source: string;
   readonly manifest: Manifest;
 }

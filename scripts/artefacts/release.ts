@@ -81,7 +81,7 @@ async function sumsOf(folder: string): Promise<Map<string, string>> {
   return sums;
 }
 
-/** Who made what out of what (in-toto Statement 1, with SLSA provenance 1). Nobody has signed it. */
+/** The provenance of the artefacts (in-toto Statement 1, with SLSA provenance 1), unsigned. */
 function provenanceOf(
   { commit, revision, source, version, root }: Edition,
   platforms: readonly Platform[],
