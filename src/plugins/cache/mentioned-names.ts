@@ -1,6 +1,7 @@
 /**
- * The names that an answer rests on besides its question: the aliases on the way to its records, the target of the last one, and whose addresses it has
- * beside them. Of these only those count whose data change without a reload. They are octets in one buffer: looking for them makes no object.
+ * The names that an answer depends on besides the question's: the aliases on the way to its records, the target of
+ * the last one, and the names whose addresses are in the additional section. Only names count whose data change
+ * without a reload. They are stored in one buffer, so reading them allocates nothing.
  */
 import type { EncodedSections } from "../../dns/encoded-sections.ts";
 import { FOLD, readU16 } from "../../dns/octets.ts";
@@ -10,7 +11,7 @@ import type { ChangingNames, ChangingZone } from "../../plugin/contract/changing
 import type { Asked } from "../../plugin/message/asked.ts";
 import { NAME_START } from "../../plugin/packed/entry-layout.ts";
 
-/** No chain of aliases is as long. An answer with more names is not kept. */
+/** No chain of aliases is this long. An answer with more names is not cached. */
 export const MOST_MENTIONED = 16;
 const MAX_NAME_OCTETS = 255;
 /** Type, class, TTL and length stand between owner and RDATA. */
@@ -21,7 +22,7 @@ const POINTER_TO_QUESTION = 0xc00c;
 export class MentionedNames {
   /** The names in wire form and lower case. */
   readonly octets = new Uint8Array(MOST_MENTIONED * (MAX_NAME_OCTETS + 1));
-  /** Where each of them begins, and where the one behind the last would. */
+  /** The start of each name, and the end of the last. */
   readonly starts = new Uint16Array(MOST_MENTIONED + 2);
   count = 0;
   readonly #changing: ChangingNames;
@@ -31,10 +32,7 @@ export class MentionedNames {
     this.#changing = changing;
   }
 
-  /**
-   * Finds the names of an answer. They hold until the next call.
-   * @returns false where they are too many
-   */
+  /** Finds the names of an answer. They hold until the next call. @returns false if there are too many */
   read(sections: EncodedSections, asked: Asked): boolean {
     this.count = 0;
     if (this.#changing.isEmpty) return true;
@@ -119,7 +117,7 @@ function unpackName(bytes: Uint8Array, from: number, end: number, into: Uint8Arr
   return -1;
 }
 
-/** Whether a name is the other one or lies below it, which is in lower case. */
+/** Whether a name equals `suffix`, which is in lower case, or lies below it. */
 function isSuffix(
   bytes: Uint8Array,
   start: number,
