@@ -419,7 +419,7 @@ describe("captures and command lines", () => {
   for (const [title, args, input, code, errors] of [
     ["no server", ["-server", "127.0.0.1:1"], "", 2, /^-server 127\.0\.0\.1:1: nothing listens there/],
     ["an unknown format", ["-format", "xml"], "", 2, /^unknown format "xml": human, json\nUsage/],
-    ["an empty capture", ["-"], "\n", 2, /^-: holds no query/],
+    ["an empty capture", ["-"], "\n", 2, /^-: has no queries/],
     ["something else", ["-"], '{"a":1}\n', 2, /^-:1: neither a query nor facts about a server/],
     [
       "a manifest of something else",

@@ -190,7 +190,7 @@ describe("createServer", () => {
     });
     await assert.rejects(
       createServer({ corefile: block("multisocket 2", "say"), plugins: [saying("I")] }),
-      /Corefile:4:2: error: plugin 'say' was given as an object/,
+      /Corefile:4:2: error: plugin 'say' was passed as an object/,
     );
     await using idle = await createServer({ corefile: block("whoami") });
     await assert.rejects(idle.ask(question), {

@@ -160,7 +160,7 @@ test("uses credentials that were written to the file since", async () => {
   server.federatedToken = "second";
   writeFileSync(join(folder, "jwt2"), "jwt");
   writeFileSync(join(folder, "key.json"), server.credentials(join(folder, "jwt2")));
-  await soon(test, () => test.log.lines.some((line) => line.includes("is back")));
+  await soon(test, () => test.log.lines.some((line) => line.includes("is available again")));
   assert.equal(server.users.at(-1), "second");
 });
 

@@ -171,7 +171,7 @@ test("keeps its services while all agents are unreachable, reports their age, an
     /^portolan_zone_age_seconds\{zone="service\.nomad\."\} [1-9]/m,
   );
   agent.failure = 0;
-  await soon(server, () => server.log.lines.some((line) => line.includes("is back")));
+  await soon(server, () => server.log.lines.some((line) => line.includes("is available again")));
 });
 
 test("before the first listing nothing is ready, and queries fail", async () => {

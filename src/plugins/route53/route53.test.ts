@@ -185,7 +185,7 @@ test("keeps its zone through faults, and logs each fault and the zone's age once
     /^example\.org\. \(hosted zone Z1\): serial 1, 19 records, read \w+ ago, cannot be read now: /,
   );
   server.keys = new Set([STATIC_KEY]);
-  await soon(test, () => test.log.lines.some((line) => line.includes("hosted zone Z1 is back")));
+  await soon(test, () => test.log.lines.some((line) => line.includes("hosted zone Z1 is available again")));
 });
 
 test("a throttled request is made again", async () => {
@@ -327,7 +327,7 @@ test("signs in again when valid credentials are rejected", async () => {
   server.webIdentityKey = "ASIASECOND";
   server.keys = new Set(["ASIASECOND"]);
   await soon(test, () => server.users.at(-1) === "ASIASECOND");
-  await soon(test, () => test.log.lines.some((line) => line.includes("hosted zone Z1 is back")));
+  await soon(test, () => test.log.lines.some((line) => line.includes("hosted zone Z1 is available again")));
 });
 
 test("uses a key that was written to the file since", async () => {
@@ -339,7 +339,7 @@ test("uses a key that was written to the file since", async () => {
   server.keys = new Set(["AKIDSECOND"]);
   await soon(test, () => test.log.lines.some((line) => line.includes("InvalidClientTokenId")));
   write("AKIDSECOND");
-  await soon(test, () => test.log.lines.some((line) => line.includes("hosted zone Z1 is back")));
+  await soon(test, () => test.log.lines.some((line) => line.includes("hosted zone Z1 is available again")));
   assert.equal(server.users.at(-1), "AKIDSECOND");
 });
 

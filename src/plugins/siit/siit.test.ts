@@ -364,7 +364,7 @@ for (const [text, message] of [
   ["siit {\n eam foo 2001:db8::1\n}", /invalid IP address: "foo"/],
   [
     "siit {\n eam 203.0.113.0/24 2001:db8::/121\n}",
-    /leaves too few bits: \/24 of IPv4 needs \/120 or shorter, not \/121/,
+    /has too few bits left: \/24 of IPv4 needs \/120 or shorter, not \/121/,
   ],
   ["siit {\n foo\n}", /unknown property 'foo'/],
 ] as const) {

@@ -237,7 +237,7 @@ describe("reload", () => {
     });
     // Sockets that were opened for one alone let the others in.
     assert.ok(
-      !app.log.lines.some((line) => line.includes("is handled by one thread")),
+      !app.log.lines.some((line) => line.includes("was opened for one thread")),
       app.log.lines.join("\n"),
     );
   });
