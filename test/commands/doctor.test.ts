@@ -317,7 +317,7 @@ ${block("slow.example", slow)}${block("dead.example", dead)}${block("forged.exam
       /datagrams were lost in full UDP buffers since the start/,
     );
     assert.ok((figures.socketDrops ?? 0) > 100, JSON.stringify(figures));
-    assert.match(causes[0]?.figure ?? "", /^\d+ datagrams since they are open/);
+    assert.match(causes[0]?.figure ?? "", /^\d+ datagrams since they were opened/);
   });
 
   test("suggests the name that was meant", () => {
@@ -361,7 +361,7 @@ ${block("slow.example", slow)}${block("dead.example", dead)}${block("forged.exam
     assert.match(output, /\n {3}who\n {5}shop +60 of/);
     assert.match(
       output,
-      /\n {3}do\n {5}- have the pods of shop .*\n {9}kubectl -n shop patch deployment web/,
+      /\n {3}do\n {5}- make the pods of shop .*\n {9}kubectl -n shop patch deployment web/,
     );
     assert.match(output, /\n\d+ findings\n$/);
   });

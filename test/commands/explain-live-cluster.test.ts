@@ -79,7 +79,7 @@ describe("portolan explain with a live cluster", { concurrency: 2 }, () => {
       node.errors,
       /uses the resolver of its node and not the cluster's: its dnsPolicy is Default\n$/,
     );
-    const none = await explain(`endpoint ${api.url}`, "web", "-from", "shop/nobody");
+    const none = await explain(`endpoint ${api.url}`, "web", "-from", "shop/absent");
     assert.equal(none.errors, "-from shop/absent: the cluster has no such pod\n");
     const nowhere = await explain(`endpoint ${api.url}`, "web", "-from", "nowhere/nobody");
     assert.match(nowhere.errors, /has no such pod; nor does this Corefile select a namespace nowhere\n$/);

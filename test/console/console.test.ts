@@ -444,7 +444,7 @@ describe("the page", { skip: skipWithout("chromium") }, () => {
     await open(page, "names");
     await page.waitForSelector(".namespace tbody tr");
     assert.match(await page.locator("main").innerText(), /\d+ Services in \d+ namespaces/);
-    await page.getByRole("button", { name: "What it answers: db.shop.svc.cluster.local." }).click();
+    await page.getByRole("button", { name: "Answers of db.shop.svc.cluster.local." }).click();
     await page.waitForSelector(".verdict");
     await page.keyboard.press("Escape");
     await page.waitForSelector("dialog", { state: "hidden" });

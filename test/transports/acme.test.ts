@@ -102,7 +102,7 @@ test("certificates are obtained, kept on the disk, and outlive reloads, restarts
   await using server = await start(setting);
   // A cached answer for the name must not hide the challenge.
   await kdig({ address: "127.0.0.1", port: challengePort }, "_acme-challenge.dns.example.org", "TXT");
-  await untilTrue(async () => server.log.split("is in force").length === 3);
+  await untilTrue(async () => server.log.split("is in use for new connections").length === 3);
   const first = await shown(server, "dns.example.org");
   assert.equal(first?.subjectAltName, "DNS:dns.example.org");
   assert.equal((await shown(server, "a.wild.example"))?.subjectAltName, "DNS:*.wild.example");
@@ -134,7 +134,7 @@ test("certificates are obtained, kept on the disk, and outlive reloads, restarts
   const text = readFileSync(join(server.folder, "Corefile"), "utf8");
   assert.match(await server.reload(() => text.replace("ttl 40", "ttl 41")), /Reloading complete/);
   assert.equal((await shown(server, "dns.example.org"))?.serialNumber, first?.serialNumber);
-  assert.equal(server.log.split("is in force").length, 3);
+  assert.equal(server.log.split("is in use for new connections").length, 3);
 
   await pebble[Symbol.asyncDispose]();
   await server.stop();
@@ -193,7 +193,7 @@ test("a certificate is renewed when its authority wants it, and stays in force w
   await server.waitForLog(IN_FORCE);
   const first = await shown(server, "dns.example.org");
   // At least three seconds old, as it is good for a minute.
-  await untilTrue(async () => server.log.split("is in force").length >= 3);
+  await untilTrue(async () => server.log.split("is in use for new connections").length >= 3);
   const second = await shown(server, "dns.example.org");
   assert.notEqual(second?.serialNumber, first?.serialNumber);
   assert.equal(advice.asked[0], await renewalName(first));

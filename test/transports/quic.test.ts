@@ -84,7 +84,7 @@ describe("a quic:// listener", { skip }, () => {
     const other = new CertificateAuthority();
     const start = server.log.length;
     for (const [name, text] of Object.entries(issue(other))) writeFileSync(join(server.folder, name), text);
-    await server.waitForLog(/certificate .*cert\.pem is in force/, start);
+    await server.waitForLog(/certificate .*cert\.pem is in use for new connections/, start);
     // The listener's thread applies it a moment later.
     await untilTrue(async () => (await ask(...trust(other), "www.example.org")).status === "NOERROR");
     await assert.rejects(ask(...trust(authority), "www.example.org"));

@@ -173,7 +173,9 @@ for (const [title, open] of Object.entries(BACK_ENDS)) {
       await assertKnown(made);
       mend();
       const { length: before } = made.log.lines;
-      await soon(made, () => made.log.lines.slice(before).some((line) => line.includes("is available again")));
+      await soon(made, () =>
+        made.log.lines.slice(before).some((line) => line.includes("is available again")),
+      );
       await assertKnown(made);
       return complaints(made)[length] ?? "";
     }

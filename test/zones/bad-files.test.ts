@@ -25,7 +25,10 @@ const KINDS = {
     path: join(folder, "plain", "below.ts"),
     reason: /no such file|no file|does not exist|not found|ENOTDIR|not a directory/,
   },
-  "a folder": { path: join(folder, "folder.ts"), reason: /is a directory|not a regular file|is not a file/ },
+  "a folder": {
+    path: join(folder, "folder.ts"),
+    reason: /is a directory|a directory without a Corefile|not a regular file|is not a file/,
+  },
   "a circle of links": {
     path: join(folder, "circle.ts"),
     reason: /ELOOP|in a circle|too many symbolic links/,

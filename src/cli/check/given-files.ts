@@ -35,8 +35,13 @@ export async function readGivenFiles(words: readonly string[]): Promise<GivenFil
   return files;
 }
 
+/** A path that cannot be followed counts as a file, so that reading it reports the fault. */
 function isFolder(path: string): boolean {
-  return statSync(path, { throwIfNoEntry: false })?.isDirectory() === true;
+  try {
+    return statSync(path).isDirectory();
+  } catch {
+    return false;
+  }
 }
 
 /** A folder of manifests has few files. */

@@ -237,7 +237,7 @@ function Service({ service }: { readonly service: ServiceRow }) {
           aria-label={`Answers of ${fqdn}`}
           onClick={() => askWhy({ name: fqdn, type: "A" })}
         >
-          What it answers
+          Answers
         </button>
       </p>
       <p>
