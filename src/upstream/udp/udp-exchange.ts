@@ -48,8 +48,8 @@ export class UdpExchange implements Exchange {
   /** The sockets for new queries; the place is drawn at random. */
   readonly #current: (UdpChannel | undefined)[] = Array.from({ length: SOCKET_COUNT });
   /**
-   * All queries at one time use one socket, because a batch costs hardly more than a single query. This does not help a spoofer,
-   * who has to hit one of the sockets either way. Rotating through the sockets spreads load on upstreams that hash by source port.
+   * All queries at one time use one socket, because a batch costs little more than a single query. A spoofed reply has to hit one
+   * of the sockets either way, so this costs no safety. Rotating through the sockets spreads load on upstreams that hash by source port.
    */
   #place = 0;
   #turn = Number.NaN;
