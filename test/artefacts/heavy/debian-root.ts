@@ -72,7 +72,14 @@ describe("the package for Debian", { skip: missing, timeout: MAKE_PATIENCE }, ()
     assert.match(await inRoot("portolan", "-version"), new RegExp(`^Portolan-${PACKAGE_VERSION}\n`));
     assert.match(await inRoot("id", "portolan"), /^uid=[1-9]\d*\(portolan\) gid=\d+\(portolan\)/);
     const port = await freePort();
-    const asUser = ["setpriv", "--reuid=portolan", "--regid=portolan", "--clear-groups"];
+    // The kernel forgets what --kill-child set when the process changes its user.
+    const asUser = [
+      "setpriv",
+      "--reuid=portolan",
+      "--regid=portolan",
+      "--clear-groups",
+      "--pdeathsig=SIGKILL",
+    ];
     // Node asks /proc for its memory.
     const inSystem = [
       "--fork",
