@@ -18,6 +18,8 @@ export interface QuicConnection {
   readonly isConnected: boolean;
   /** Unfinished streams of the peer. */
   readonly openStreams: number;
+  /** Octets that the peer has not acknowledged, without short messages and control streams. */
+  readonly unsent: number;
   /** @returns `undefined` if the peer allows no further stream now, or the connection is closed */
   openStream(unidirectional: boolean, user: QuicStreamUser): QuicStream | undefined;
   /**

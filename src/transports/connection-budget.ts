@@ -86,7 +86,7 @@ export const REPLY_OBJECTS_OCTETS = 256;
  * When connections hold too much, closing goes on down to this share of the limit, so that the next write does not have to check
  * again.
  */
-const LEFT_HELD = 0.75;
+export const LEFT_HELD = 0.75;
 
 /** Default maximum of a listener with its own limit (docs/spec/coredns-behaviour.md#listeners). */
 const USUAL_OWN = 200;

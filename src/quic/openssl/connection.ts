@@ -1,5 +1,5 @@
 /** An OpenSSL connection, on either side. */
-import type { QuicClosed, QuicConnectionUser, QuicPeer, QuicStream, QuicStreamUser } from "../quic.ts";
+import type { QuicClosed, QuicConnection, QuicConnectionUser, QuicPeer, QuicStream, QuicStreamUser } from "../quic.ts";
 import * as C from "./constants.ts";
 import type { Pointer, QuicLibrary } from "./library.ts";
 import { OpenSslStream, type StreamMemory, type StreamOwner } from "./stream.ts";
@@ -9,7 +9,7 @@ export interface ConnectionOptions {
   readonly memory: StreamMemory;
   readonly peer: QuicPeer;
   /** Open streams of the peer; others wait. */
-  readonly maxStreams: () => number;
+  readonly maxStreams: (connection: QuicConnection) => number;
   /** OpenSSL must process the connection before this turn ends. */
   readonly onTouched: () => void;
 }
@@ -35,6 +35,7 @@ export class OpenSslConnection implements StreamOwner {
   readonly #options: ConnectionOptions;
   readonly #streams = new Set<OpenSslStream>();
   #theirs = 0;
+  #unsent = 0;
   #isOpen = true;
   #isFreed = false;
   #closing: NodeJS.Timeout | undefined;
@@ -70,6 +71,10 @@ export class OpenSslConnection implements StreamOwner {
     return this.#theirs;
   }
 
+  get unsent(): number {
+    return this.#unsent;
+  }
+
   /** Whether OpenSSL has freed it. */
   get isOver(): boolean {
     return this.#isFreed;
@@ -92,6 +97,13 @@ export class OpenSslConnection implements StreamOwner {
 
   touched(): void {
     this.#options.onTouched();
+  }
+
+  noteUnsent(octets: number): void {
+    const { memory } = this.#options;
+    if (this.#unsent > 0) memory.holders--;
+    this.#unsent += octets;
+    if (this.#unsent > 0) memory.holders++;
   }
 
   forget(stream: OpenSslStream): void {
@@ -161,7 +173,7 @@ export class OpenSslConnection implements StreamOwner {
 
   #accept(): void {
     const { ssl } = this.#options.library;
-    const most = this.#options.maxStreams();
+    const most = this.#options.maxStreams(this);
     while (this.#theirs < most && this.#isOpen) {
       const pointer = ssl.SSL_accept_stream(this.pointer, C.SSL_ACCEPT_STREAM_NO_BLOCK);
       if (pointer === 0) break;

@@ -28,7 +28,7 @@ export interface QuicServerOptions {
   readonly isWildcard: boolean;
   readonly context: ServerContext;
   /** Open streams of one client. */
-  readonly maxStreams: () => number;
+  readonly maxStreams: (connection: QuicConnection) => number;
   /** Handshakes that may start in a second. */
   readonly handshakesPerSecond: number;
   /** Makes it unpredictable which clients share a listener. */
@@ -93,6 +93,11 @@ export class QuicServer implements Reader {
   /** Octets that peers have not acknowledged, without short messages, which OpenSSL keeps on its own. */
   get unsent(): number {
     return this.#memory.unsent;
+  }
+
+  /** Connections whose peers have not acknowledged all such octets. */
+  get holders(): number {
+    return this.#memory.holders;
   }
 
   /** Including closed ones that are not freed yet. */

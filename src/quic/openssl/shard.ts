@@ -4,7 +4,7 @@
  */
 import { readAddress, readPort } from "../../runtime/linux/socket-address.ts";
 import { QuicUnavailable } from "../availability.ts";
-import type { QuicConnectionUser, QuicPeer } from "../quic.ts";
+import type { QuicConnection, QuicConnectionUser, QuicPeer } from "../quic.ts";
 import { OpenSslConnection } from "./connection.ts";
 import * as C from "./constants.ts";
 import { DatagramPipe, type DatagramSink, type PipeBatch } from "./datagram-pipe.ts";
@@ -17,7 +17,7 @@ export interface ShardOptions {
   readonly context: Pointer;
   readonly memory: StreamMemory;
   readonly batch: PipeBatch;
-  readonly maxStreams: () => number;
+  readonly maxStreams: (connection: QuicConnection) => number;
   /** @returns `undefined` to refuse the connection, which is then closed */
   readonly onConnection: (connection: OpenSslConnection) => QuicConnectionUser | undefined;
   readonly sink: DatagramSink;

@@ -16,12 +16,16 @@ export class StreamMemory {
   readonly view = new DataView(this.number.buffer);
   /** Octets written and not acknowledged. */
   unsent = 0;
+  /** Connections with such octets. */
+  holders = 0;
 }
 
 /** The connection, as its streams see it. */
 export interface StreamOwner extends QuicConnection {
   /** OpenSSL has octets or codes to send. */
   touched(): void;
+  /** More octets, or with a negative number fewer, are written and not acknowledged. */
+  noteUnsent(octets: number): void;
   /** OpenSSL has freed the stream. */
   forget(stream: OpenSslStream): void;
 }
@@ -68,8 +72,7 @@ export class OpenSslStream implements QuicStream {
   write(octets: Uint8Array, isLast: boolean): void {
     if (this.#isFreed || this.#isFinished) return;
     this.#isFinished = isLast;
-    this.#unsent += octets.length;
-    this.#memory.unsent += octets.length;
+    this.#count(octets.length);
     this.#push(octets, isLast);
     this.connection.touched();
     if (isLast && this.#rest === undefined && this.#unsent <= FORGOTTEN) {
@@ -103,11 +106,17 @@ export class OpenSslStream implements QuicStream {
     if (this.#isFreed) return;
     this.#isFreed = true;
     this.#rest = undefined;
-    this.#memory.unsent -= this.#unsent;
-    this.#unsent = 0;
+    this.#count(-this.#unsent);
     this.user = undefined;
     this.#library.ssl.SSL_free(this.#pointer);
     this.connection.forget(this);
+  }
+
+  #count(octets: number): void {
+    this.#unsent += octets;
+    this.#memory.unsent += octets;
+    // Control streams never end, so their few octets would count for ever.
+    if (!(this.isLocal && this.isUnidirectional)) this.connection.noteUnsent(octets);
   }
 
   #push(octets: Uint8Array, isLast: boolean): void {

@@ -8,7 +8,7 @@ import { ServerContext } from "../../quic/openssl/server-context.ts";
 import type { QuicClosed, QuicConnection, QuicConnectionUser } from "../../quic/quic.ts";
 import { NO_PAYLOAD, RecordWriter, readCode, readRecords } from "../../quic/records.ts";
 import type { LinuxSockets } from "../../runtime/linux/linux-sockets.ts";
-import { ConnectionBudget } from "../connection-budget.ts";
+import { ConnectionBudget, DEFAULT_CONNECTION_LIMITS, LEFT_HELD } from "../connection-budget.ts";
 import { DoqConnection } from "./doq-connection.ts";
 import { H3Connection } from "./h3-connection.ts";
 import { Order, Report } from "./record-kinds.ts";
@@ -73,7 +73,8 @@ export class QuicService implements ConnectionHome {
       library,
       sockets,
       context: this.#context,
-      maxStreams: () => (this.#isPaused || this.#isFull ? 0 : this.#limits.maxStreams),
+      maxStreams: (connection) =>
+        this.#isPaused || this.#isFull || connection.unsent > this.#share ? 0 : this.#limits.maxStreams,
       handshakesPerSecond: HANDSHAKES_PER_SECOND,
       onConnection: (connection) => this.#welcome(connection),
       onTurnedAway: () => this.#report(Report.TURNED_AWAY, 0, 0, NO_PAYLOAD),
@@ -108,6 +109,7 @@ export class QuicService implements ConnectionHome {
   limit(limits: QuicLimits): void {
     this.#limits = limits;
     this.#budget.limits = { ...this.#budget.limits, maxConnections: limits.maxConnections };
+    this.#closeLargest();
   }
 
   /** Resolves when clients have their answers and know of the end, or after a timeout. */
@@ -210,10 +212,32 @@ export class QuicService implements ConnectionHome {
     const stream = connection.settle(streamNumber);
     if (stream === undefined) return;
     if (kind === Order.RESET) stream.reset(readCode(payload));
-    else if (this.#server.unsent + payload.length > this.#limits.maxUnsent) {
+    else {
+      stream.write(payload, true);
+      this.#closeLargest();
+    }
+  }
+
+  /** Octets of unread answers with which a connection may make requests: less if many connections have some. */
+  get #share(): number {
+    return Math.min(
+      DEFAULT_CONNECTION_LIMITS.maxUnsent,
+      this.#limits.maxUnsent / Math.max(1, this.#server.holders),
+    );
+  }
+
+  /** Closes the connections with the most unread answers while all together are over the limit. */
+  #closeLargest(): void {
+    const { maxUnsent } = this.#limits;
+    if (this.#server.unsent <= maxUnsent) return;
+    const largestFirst = [...this.#connections.values()].sort(
+      (one, other) => other.connection.unsent - one.connection.unsent,
+    );
+    for (const { connection, codes } of largestFirst) {
+      if (this.#server.unsent <= maxUnsent * LEFT_HELD) return;
       this.#report(Report.UNREAD, 0, 0, NO_PAYLOAD);
-      stream.reset(connection.codes.excessiveLoad);
-    } else stream.write(payload, true);
+      connection.close(codes.excessiveLoad, "too many unread answers");
+    }
   }
 
   #identify({ identity }: Extract<ToQuicThread, { kind: "identify" }>): void {

@@ -11,7 +11,7 @@ export const Report = {
   PROTOCOL_ERROR: 4,
   /** A connection was closed or refused because there are too many. */
   TURNED_AWAY: 5,
-  /** An answer was dropped because too much is unread. */
+  /** A connection was closed because too much is unread. */
   UNREAD: 6,
   /** A connection ended before its handshake was done. */
   FAILED_HANDSHAKE: 7,
