@@ -1,5 +1,12 @@
 /** An OpenSSL connection, on either side. */
-import type { QuicClosed, QuicConnection, QuicConnectionUser, QuicPeer, QuicStream, QuicStreamUser } from "../quic.ts";
+import type {
+  QuicClosed,
+  QuicConnection,
+  QuicConnectionUser,
+  QuicPeer,
+  QuicStream,
+  QuicStreamUser,
+} from "../quic.ts";
 import * as C from "./constants.ts";
 import type { Pointer, QuicLibrary } from "./library.ts";
 import { OpenSslStream, type StreamMemory, type StreamOwner } from "./stream.ts";
