@@ -173,10 +173,12 @@ describe("a request is answered", () => {
       const done = Promise.all(clients.map((client) => client.ping())).then(() => {
         isDone = true;
       });
-      while (!isDone) {
-        await nextTurn();
-        turns.push(0);
-      }
+      await untilTrue(() => isDone, {
+        between: async () => {
+          await nextTurn();
+          turns.push(0);
+        },
+      });
       await done;
       for (const client of clients) for (const id of ids) assert.equal(client.body(id).length, 40);
       const most = Math.max(...turns);
