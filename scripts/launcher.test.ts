@@ -5,6 +5,7 @@ import { chmodSync, cpSync } from "node:fs";
 import { delimiter, join } from "node:path";
 import { type TestContext, test } from "node:test";
 import { isSupported } from "../bin/find-node.mjs";
+import { untilTrue } from "../test/support/until-true.ts";
 import { skipWithout } from "./lib/system-tools.mjs";
 import { makeTree, writeTree } from "./lib/test-tree.ts";
 
@@ -210,10 +211,9 @@ function lineReader(child: ChildProcess) {
     child.emit("printed");
   });
   const lines = () => text.split(/\r?\n/);
-  const until = async (line: string) => {
-    // A terminal shows the key itself before what it caused: "^Cgot SIGINT".
-    while (!lines().some((printed) => printed.endsWith(line))) await once(child, "printed");
-  };
+  // A terminal shows the key itself before what it caused: "^Cgot SIGINT".
+  const until = (line: string) =>
+    untilTrue(() => lines().some((printed) => printed.endsWith(line)), { what: line, log: () => text });
   return { lines, until };
 }
 

@@ -3,6 +3,7 @@ import { once } from "node:events";
 import { createServer, type ServerResponse } from "node:http";
 import { test } from "node:test";
 import { setImmediate } from "node:timers/promises";
+import { untilTrue } from "../../test/support/until-true.ts";
 import type { NowView } from "./api-types.ts";
 import { FleetWatch } from "./fleet-watch.ts";
 
@@ -130,10 +131,10 @@ test("those that have answered are shown while one hangs, which is away when its
     return [rowOf(good.address), rowOf(hanging.address)];
   };
   // The view does not wait for it.
-  while ((await rows())[0] === "awaited");
+  await untilTrue(async () => (await rows())[0] !== "awaited");
   assert.deepEqual(await rows(), ["own", "awaited"]);
   giveUp();
-  while ((await rows())[1] === "awaited");
+  await untilTrue(async () => (await rows())[1] !== "awaited");
   assert.deepEqual(await rows(), ["own", "no answer within 2 s"]);
   await Promise.all([good, hanging].map(({ stop }) => stop()));
 });
@@ -147,11 +148,11 @@ test("one that begins to hang is shown as it was until its time is up", async ()
     await setImmediate();
     return (await watch.view()).replicas[0];
   };
-  while ((await row())?.awaited);
+  await untilTrue(async () => (await row())?.awaited === false);
   pass(1_001);
   assert.equal((await row())?.now?.hostname, "own");
   giveUp();
-  while ((await row())?.now !== null);
+  await untilTrue(async () => (await row())?.now === null);
   assert.equal((await row())?.problem, "no answer within 2 s");
   await replica.stop();
 });
@@ -170,7 +171,7 @@ test("a slow name look-up delays no replica, and removes none", async () => {
   };
   assert.deepEqual(await rows(), [[name, "awaited"]]);
   lookUps.shift()?.(["127.0.0.1"]);
-  while ((await rows())[0]?.[1] === "awaited");
+  await untilTrue(async () => (await rows())[0]?.[1] !== "awaited");
   assert.deepEqual(await rows(), [[replica.address, "own"]]);
   pass(1_001);
   assert.deepEqual(await rows(), [[replica.address, "own"]]);

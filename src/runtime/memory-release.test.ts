@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
 import { constants, PerformanceObserver } from "node:perf_hooks";
 import { test } from "node:test";
+import { untilTrue } from "../../test/support/until-true.ts";
 import { kindOf, loadMemoryRelease, loadPageRelease } from "./memory-release.ts";
 
 for (const way of ["young", "allInTurns", "all"] as const) {
@@ -26,10 +27,12 @@ test("young objects are collected while all of the heap is, without an end to th
   observer.observe({ entryTypes: ["gc"] });
   const { NODE_PERFORMANCE_GC_INCREMENTAL: BEGINNING, NODE_PERFORMANCE_GC_MINOR: YOUNG } = constants;
   const ended = release.allInTurns();
-  while (!kinds.includes(BEGINNING)) {
-    await new Promise(setImmediate);
-    release.young();
-  }
+  await untilTrue(() => kinds.includes(BEGINNING), {
+    between: async () => {
+      await new Promise(setImmediate);
+      release.young();
+    },
+  });
   await ended;
   observer.disconnect();
   assert.equal(kinds[kinds.indexOf(BEGINNING) + 1], YOUNG, `${kinds}`);
