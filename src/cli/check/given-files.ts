@@ -93,3 +93,15 @@ async function givenFile(source: CorefileSource, isYaml = false): Promise<GivenF
 export function hasNameOfCorefile({ source }: GivenFile): boolean {
   return basename(source.file) === "Corefile";
 }
+
+/** Whether the whole text is a Corefile, or a part of one that is imported, and not YAML around it. */
+export async function isPlainCorefile(source: CorefileSource): Promise<boolean> {
+  try {
+    const { corefiles, custom } = await givenFile(source);
+    return custom.length === 0 && corefiles.every((corefile) => corefile.source.text === source.text);
+  } catch (error) {
+    // YAML with nothing to check in it. Compared by name, because importing the classes would load the YAML parser.
+    if (error instanceof Error && /^(NoCorefileInYaml|HelmValuesError)$/.test(error.name)) return false;
+    throw error;
+  }
+}
