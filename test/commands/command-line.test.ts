@@ -25,7 +25,7 @@ function textOf(stream: Readable): () => string {
   return () => text;
 }
 
-const BANNER = /^Portolan-\d+\.\d+\.\d+\S*\n\w+\/\w+, node\d+\.\d+\.\d+, \w+\n$/;
+const BANNER = /^Portolan-\d+\.\d+\.\d+\S*\n\w+\/\w+, node\d+\.\d+\.\d+, [\w-]+\n$/;
 
 const compareText = (one: string, other: string): number => (one < other ? -1 : 1);
 
