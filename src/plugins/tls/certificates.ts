@@ -11,6 +11,7 @@ import { checkKeyPair } from "../../lib/net/key-pair.ts";
 import {
   type CounterSlot,
   type GaugeSlot,
+  type PluginFault,
   type PluginInstance,
   SetupError,
   type Site,
@@ -133,6 +134,10 @@ export class Certificates implements PluginInstance {
 
   describeState(): string[] {
     return this.#hasExpired ? [this.#expiryText] : [];
+  }
+
+  faults(): PluginFault[] {
+    return this.#hasExpired ? [{ subject: "certificate", reason: this.#expiryText }] : [];
   }
 
   stop(): void {
