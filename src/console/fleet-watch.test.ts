@@ -13,7 +13,12 @@ const OWN: NowView = {
   ...{ time: 0, version: "1", hostname: "own", startedAt: 0, threads: 1, rate: 0 },
   minute: { queries: 0, rcodes: {}, types: {}, hitRatio: null, p50: null, p90: null, p99: null },
   ...{ upstreams: [], clusters: [], memory: { resident: 0, heap: 0, limit: null } },
-  ...{ pauses: { p99: 0, longest: 0 }, shed: 0, sampling: { interval: 1, missed: 0 } },
+  ...{
+    pauses: { p99: 0, longest: 0 },
+    shed: 0,
+    ...{ notReady: [], troubles: [], servedStale: 0 },
+    sampling: { interval: 1, missed: 0 },
+  },
   history: { step: 5, points: [] },
 };
 

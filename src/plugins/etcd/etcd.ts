@@ -7,6 +7,7 @@ import type { Offer } from "../../plugin/contract/service.ts";
 import {
   type Handler,
   type PlacedPlugin,
+  type PluginFault,
   type PluginInstance,
   ServiceKey,
   type Site,
@@ -227,6 +228,14 @@ export class Etcd implements PluginInstance {
       case "listing":
         return [`${zone} etcd: being listed`];
     }
+  }
+
+  faults(): PluginFault[] {
+    const { state, age, lastError = "", isSynced = false } = this.#mirror ?? {};
+    if (state !== "away") return [];
+    const since = `away for ${Math.floor((age ?? 0) / 1000)}s (${lastError})`;
+    const reason = `${since}: ${isSynced ? "answers come from the last known keys" : "no keys were listed yet"}`;
+    return [{ subject: `etcd ${this.#client?.endpoint ?? ""}`, reason }];
   }
 
   async stop(): Promise<void> {

@@ -12,6 +12,7 @@ import { checkKeyPair } from "../../lib/net/key-pair.ts";
 import {
   type CounterSlot,
   type GaugeSlot,
+  type PluginFault,
   type PluginInstance,
   SetupError,
   type Site,
@@ -132,6 +133,10 @@ export class Certificates implements PluginInstance {
   describeState(): string[] {
     const keys = this.#site.block.keys.map(formatServerKey).join(" ");
     return this.#hasExpired ? [`${keys}: ${this.#expiryText}`] : [];
+  }
+
+  faults(): PluginFault[] {
+    return this.#hasExpired ? [{ subject: "certificate", reason: this.#expiryText }] : [];
   }
 
   stop(): void {
