@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { constants, PerformanceObserver } from "node:perf_hooks";
 import { test } from "node:test";
 import { untilTrue } from "../../test/support/until-true.ts";
-import { kindOf, loadMemoryRelease, loadPageRelease } from "./memory-release.ts";
+import { isWorthAnother, kindOf, loadMemoryRelease, loadPageRelease } from "./memory-release.ts";
 
 for (const way of ["young", "allInTurns", "all"] as const) {
   test(`${way} frees what nothing refers to, and leaves no way behind to do so`, async () => {
@@ -16,6 +16,13 @@ for (const way of ["young", "allInTurns", "all"] as const) {
     assert.equal("gc" in globalThis, false);
   });
 }
+
+test("collects once more where much was freed, or where V8 holds as much as before", () => {
+  const before = { used: 16, total: 20 };
+  assert.equal(isWorthAnother(before, { used: 15, total: 18 }), false);
+  assert.equal(isWorthAnother(before, { used: 14, total: 18 }), true);
+  assert.equal(isWorthAnother(before, { used: 15, total: 20 }), true);
+});
 
 test("young objects are collected while all of the heap is, without an end to that", async () => {
   const release = await loadMemoryRelease();
