@@ -1,9 +1,9 @@
 import { fileFault } from "../../lib/files/file-fault.ts";
 import { messageOf } from "../../lib/text/message-of.ts";
+import type { PluginFault } from "../../plugin/contract/plugin-instance.ts";
 import type {
   Fallthrough,
   Handler,
-  PluginFault,
   PluginInstance,
   Site,
   Timer,

@@ -3,11 +3,11 @@ import { EtcdClient, type KeyRange, rangeBelow } from "../../etcd/client/etcd-cl
 import { KeyMirror } from "../../etcd/mirror/key-mirror.ts";
 import { keyOfName, nameOfKey, normalisePrefix } from "../../etcd/skydns/key-path.ts";
 import { readServiceItem, ServiceItemError } from "../../etcd/skydns/service-item.ts";
+import type { PluginFault } from "../../plugin/contract/plugin-instance.ts";
 import type { Offer } from "../../plugin/contract/service.ts";
 import {
   type Handler,
   type PlacedPlugin,
-  type PluginFault,
   type PluginInstance,
   ServiceKey,
   type Site,

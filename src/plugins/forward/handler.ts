@@ -2,15 +2,8 @@ import { Name, Rcode } from "../../dns/index.ts";
 import { messageOf } from "../../lib/text/message-of.ts";
 import { formatGoDuration } from "../../lib/time/duration.ts";
 import { TimeoutWheel } from "../../lib/time/timeout-wheel.ts";
-import type {
-  CounterSlot,
-  Next,
-  Outcome,
-  PluginFault,
-  PluginInstance,
-  Query,
-  Site,
-} from "../../plugin/index.ts";
+import type { PluginFault } from "../../plugin/contract/plugin-instance.ts";
+import type { CounterSlot, Next, Outcome, PluginInstance, Query, Site } from "../../plugin/index.ts";
 import { SetupError, ZoneList } from "../../plugin/index.ts";
 import { FramePool } from "../../plugin/packed/frames.ts";
 import { QUERY_TAP } from "../../plugin/services/query-tap.ts";

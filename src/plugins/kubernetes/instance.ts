@@ -6,12 +6,12 @@ import { CLUSTER_WISH } from "../../kubernetes/answers/cluster-service.ts";
 import { readTextFile } from "../../lib/files/bounded-file.ts";
 import { messageOf } from "../../lib/text/message-of.ts";
 import type { ClusterClients } from "../../plugin/contract/cluster-clients.ts";
+import type { PluginFault } from "../../plugin/contract/plugin-instance.ts";
 import type { SearchPathSource } from "../../plugin/contract/search-path.ts";
 import type { Offer } from "../../plugin/contract/service.ts";
 import {
   type Handler,
   type PlacedPlugin,
-  type PluginFault,
   type PluginInstance,
   type Query,
   SetupError,

@@ -2,6 +2,7 @@
  * The answers that one configuration makes from a cluster, and its subscriptions to changes. The cluster may outlive
  * the configuration.
  */
+
 import type { Name } from "../../dns/name.ts";
 import { RecordType } from "../../dns/type-names.ts";
 import { ClientSearchPaths } from "../../kubernetes/answers/client-search-paths.ts";
@@ -14,8 +15,9 @@ import { feedChannels } from "../../kubernetes/store/sharing/feed-channels.ts";
 import { publishStore } from "../../kubernetes/store/sharing/replication.ts";
 import { parseIpAddress } from "../../lib/net/ip-address.ts";
 import type { ClusterClients } from "../../plugin/contract/cluster-clients.ts";
+import type { PluginFault } from "../../plugin/contract/plugin-instance.ts";
 import type { Offer } from "../../plugin/contract/service.ts";
-import { DROPPED, type PluginFault, type Query, type Site, type TransferSource } from "../../plugin/index.ts";
+import { DROPPED, type Query, type Site, type TransferSource } from "../../plugin/index.ts";
 import { rehearsalQuery } from "../../plugin/query/rehearsal.ts";
 import { loadPageRelease } from "../../runtime/memory-release.ts";
 import { clusterClients } from "./cluster-clients.ts";

@@ -1,11 +1,11 @@
 import { setImmediate as nextImmediate } from "node:timers/promises";
 import { Name, type TsigKey } from "../../dns/index.ts";
 import { messageOf } from "../../lib/text/message-of.ts";
+import type { PluginFault } from "../../plugin/contract/plugin-instance.ts";
 import {
   Fallthrough,
   type Handler,
   type PlacedPlugin,
-  type PluginFault,
   type PluginInstance,
   SetupError,
   type Site,

@@ -9,10 +9,10 @@ import { FileWatch } from "../../lib/files/file-watch.ts";
 import { nodeCrypto } from "../../lib/files/node-modules.ts";
 import type { ClientAuthentication } from "../../lib/files/server-identity.ts";
 import { checkKeyPair } from "../../lib/net/key-pair.ts";
+import type { PluginFault } from "../../plugin/contract/plugin-instance.ts";
 import {
   type CounterSlot,
   type GaugeSlot,
-  type PluginFault,
   type PluginInstance,
   SetupError,
   type Site,
