@@ -30,6 +30,16 @@ export const COMMANDS: readonly CommandEntry[] = [
     flags: async () => (await import("./fmt/fmt.ts")).FMT_FLAGS,
   },
   {
+    name: "language-server",
+    words: "[FLAGS]",
+    about: "answers editors about Corefiles",
+    wordKind: "none",
+    page: "language-server.md",
+    exitCodes: EXIT_CODES.languageServer,
+    load: async () => (await import("./language-server/language-server.ts")).languageServer,
+    flags: async () => (await import("./language-server/language-server.ts")).LANGUAGE_SERVER_FLAGS,
+  },
+  {
     name: "explain",
     words: "NAME [TYPE]",
     about: "traces a query, plugin by plugin",

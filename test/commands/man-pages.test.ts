@@ -19,6 +19,7 @@ const pages = readdirSync(folder).sort();
 const COMMANDS_WITH_FLAGS = [
   "check",
   "fmt",
+  "language-server",
   "explain",
   "doctor",
   "migrate",

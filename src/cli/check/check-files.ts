@@ -18,6 +18,8 @@ export interface CheckOptions {
   readonly port: number;
   /** Whether to read the files that a Corefile names. */
   readonly files: boolean;
+  /** Where imports are read from; this machine unless given. */
+  readonly host?: CorefileHost;
 }
 
 /** Keeps the order of the files. A finding in an imported key is reported for the file that holds the key. */
@@ -36,7 +38,7 @@ export async function checkFiles(
     findings.add(source.file, faults);
     for (const corefile of corefiles) {
       const mounted = { siblings: corefile.siblings, custom };
-      const host = withConfigMaps(nodeHost, corefile.source.file, mounted, imports);
+      const host = withConfigMaps(options.host ?? nodeHost, corefile.source.file, mounted, imports);
       findings.add(source.file, await findingsIn(corefile, host, source.file, options));
     }
   }
@@ -45,7 +47,12 @@ export async function checkFiles(
   for (const key of unused) if (hasCorefile) findings.add(key.file, [notImported(key, imported.size > 0)]);
   if (custom.length > 0 && imported.size === 0) {
     const { AKS_COREFILE } = await import("../config-maps/aks-corefile.ts");
-    const host = withConfigMaps(nodeHost, AKS_COREFILE.file, { siblings: [], custom }, imports);
+    const host = withConfigMaps(
+      options.host ?? nodeHost,
+      AKS_COREFILE.file,
+      { siblings: [], custom },
+      imports,
+    );
     const all = await findingsIn({ source: AKS_COREFILE, siblings: [] }, host, "", options);
     // Findings in the built-in AKS Corefile itself do not concern the user.
     for (const diagnostic of all)

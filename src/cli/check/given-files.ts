@@ -115,7 +115,7 @@ function valueIsNotText({ key, file, line, column }: PlacedDataKey): Diagnostic 
  * ConfigMaps and Helm values are YAML. Its parser is not loaded for plain Corefiles.
  * @param isYaml whether a text without a Corefile in it cannot itself be a Corefile
  */
-async function givenFile(source: CorefileSource, isYaml = false): Promise<GivenFile> {
+export async function givenFile(source: CorefileSource, isYaml = false): Promise<GivenFile> {
   if (/^[ \t]*["']?servers["']?\s*:/m.test(source.text)) {
     const { corefileInHelmValues } = await import("./corefile-in-helm-values.ts");
     const translated = corefileInHelmValues(source);

@@ -14,3 +14,8 @@ export function usageOf(args: ArgumentTable): string {
     .filter((usage) => usage !== "")
     .join(" ");
 }
+
+/** The valid words of each argument; an empty list where they cannot be listed. */
+export function wordsOf(args: ArgumentTable): (readonly string[])[] {
+  return Object.values(args).map(({ words = [] }) => words);
+}

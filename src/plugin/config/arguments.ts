@@ -14,6 +14,8 @@ export interface Argument<T> {
   /** @param label the argument's name in messages */
   read(cursor: ArgumentCursor, label: string): T | Invalid;
   usage(label: string): string;
+  /** All valid words, if they can be listed. */
+  readonly words?: readonly string[] | undefined;
 }
 
 /** The arguments of one line, taken from left to right. */
@@ -100,6 +102,7 @@ export function required<T>(value: Value<T>): Argument<T> {
       return token === undefined ? cursor.missing(label, value.expected) : cursor.value(token, value);
     },
     usage: (label) => label,
+    words: value.words,
   };
 }
 
@@ -124,6 +127,7 @@ export function optionalWhen<T>(
       return cursor.value(token, value);
     },
     usage: (label) => `[${label}]`,
+    words: value.words,
   };
 }
 
@@ -142,6 +146,7 @@ export function rest<T>(value: Value<T>, atLeast = 0): Argument<readonly T[]> {
       return values.length < atLeast ? cursor.missing(label, value.expected) : values;
     },
     usage: (label) => (atLeast === 0 ? `[${label}...]` : `${label}...`),
+    words: value.words,
   };
 }
 

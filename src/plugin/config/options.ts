@@ -2,7 +2,7 @@
 import type { Directive } from "../../corefile/tree.ts";
 import { Name } from "../../dns/name.ts";
 import { Fallthrough } from "../query/zones.ts";
-import { type ArgumentsOf, type ArgumentTable, usageOf } from "./argument-table.ts";
+import { type ArgumentsOf, type ArgumentTable, usageOf, wordsOf } from "./argument-table.ts";
 import { ArgumentCursor, INVALID, type Invalid, overlooked, required, zones } from "./arguments.ts";
 import type { ConfigContext } from "./context.ts";
 import type { Value } from "./values.ts";
@@ -11,6 +11,8 @@ import type { Value } from "./values.ts";
 export interface Option<T> {
   read(lines: readonly Directive[], context: ConfigContext): T | Invalid;
   readonly usage: string;
+  /** The valid words of each argument; an empty list where they cannot be listed. */
+  readonly words?: readonly (readonly string[])[] | undefined;
 }
 
 /** For options whose further words CoreDNS ignores: these get a warning instead of an error. */
@@ -42,6 +44,7 @@ export function single<T>(value: Value<T>, fallback?: T, rules: LineRules = {}):
       return read === INVALID ? INVALID : read === undefined ? fallback : read.value;
     },
     usage: "VALUE",
+    words: inner.words,
   };
 }
 
@@ -61,6 +64,7 @@ export function option<A extends ArgumentTable>(args: A): Option<ArgumentsOf<A> 
       return all.at(-1);
     },
     usage: lines.usage,
+    words: lines.words,
   };
 }
 
@@ -78,6 +82,7 @@ export function optionList<A extends ArgumentTable>(args: A): Option<readonly Ar
       return valid ? all : INVALID;
     },
     usage: usageOf(args),
+    words: wordsOf(args),
   };
 }
 

@@ -8,7 +8,7 @@ import type { DiagnosticSink, Span } from "../../corefile/diagnostic.ts";
 import type { Token } from "../../corefile/tokens.ts";
 import type { Directive } from "../../corefile/tree.ts";
 import { nearestWord } from "../../lib/text/nearest-word.ts";
-import { type ArgumentsOf, type ArgumentTable, usageOf } from "./argument-table.ts";
+import { type ArgumentsOf, type ArgumentTable, usageOf, wordsOf } from "./argument-table.ts";
 import { ArgumentCursor, INVALID, type Invalid } from "./arguments.ts";
 import type { ConfigContext } from "./context.ts";
 import type { Option } from "./options.ts";
@@ -24,7 +24,16 @@ export interface ConfigSchema<T> {
 export interface DirectiveDescription {
   /** As in the README's syntax: `[TTL] [ZONES...]`. */
   readonly usage: string;
-  readonly options: readonly { readonly name: string; readonly usage: string }[];
+  /** The valid words of each argument, for completion; an empty list where they cannot be listed. */
+  readonly words?: readonly (readonly string[])[];
+  readonly options: readonly OptionDescription[];
+}
+
+export interface OptionDescription {
+  readonly name: string;
+  readonly usage: string;
+  /** As for the arguments of the directive. */
+  readonly words?: readonly (readonly string[])[];
 }
 
 export type OptionTable = Readonly<Record<string, Option<unknown>>>;
@@ -201,6 +210,7 @@ function errorCount(report: DiagnosticSink): number {
 function describe(args: ArgumentTable, options: OptionTable): DirectiveDescription {
   return {
     usage: usageOf(args),
-    options: Object.entries(options).map(([name, option]) => ({ name, usage: option.usage })),
+    words: wordsOf(args),
+    options: Object.entries(options).map(([name, { usage, words = [] }]) => ({ name, usage, words })),
   };
 }

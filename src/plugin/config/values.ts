@@ -13,6 +13,8 @@ import type { ConfigContext } from "./context.ts";
 export interface Value<T> {
   /** The expected value in words: "a duration such as 30s". */
   readonly expected: string;
+  /** All valid words, if they can be listed. */
+  readonly words?: readonly string[];
   parse(text: string, context: ConfigContext): T | ValueProblem;
 }
 
@@ -96,6 +98,7 @@ export function choice<const W extends string>(
 ): Value<W> {
   return {
     expected: `one of ${words.join(", ")}`,
+    words,
     parse(word) {
       const wanted = options.ignoreCase === true ? word.toLowerCase() : word;
       const found = words.find(
