@@ -6,6 +6,7 @@ export const EXIT_CODES = {
   check: "0 no errors, 1 errors (with -strict warnings too), 2 nothing could be checked",
   explain: "0 explained, whatever the answer, 2 nothing could be explained",
   doctor: "0 nothing is wrong, 1 something is wrong, 2 nothing could be examined",
+  compare: "0 the same answers, 1 different answers, 2 they could not be compared",
   live: "0 done, 2 the server cannot be asked, or wrong command line",
   test: "0 all passed, 1 some failed, 2 some could not be run",
   migrate: "0 done, 1 the result has errors (portolan check), 2 nothing could be migrated",
