@@ -13,9 +13,9 @@ import { UpstreamMetrics } from "../../upstream/exchange/upstream-metrics.ts";
 import { exchangeOnce } from "../../upstream/exchange-once.ts";
 import { TcpExchange } from "../../upstream/tcp/tcp-exchange.ts";
 import { UdpExchange } from "../../upstream/udp/udp-exchange.ts";
-import type { Question } from "./questions.ts";
+import type { AskedQuestion } from "./questions.ts";
 
-export interface Reply {
+export interface ServerReply {
   readonly message: Message;
   /** Whether the reply over UDP had TC set; {@link message} is the one over TCP. */
   readonly wasTruncated: boolean;
@@ -57,7 +57,7 @@ export class AskedServer implements Disposable {
   }
 
   /** Never rejects. */
-  async ask({ name, type }: Pick<Question, "name" | "type">): Promise<Reply | NoReply> {
+  async ask({ name, type }: Pick<AskedQuestion, "name" | "type">): Promise<ServerReply | NoReply> {
     const query = encodeMessage(makeQuery({ name, type }));
     const questionEnd = HEADER_OCTETS + name.wire.length + 4;
     const over = async (exchange: Exchange): Promise<Message> =>

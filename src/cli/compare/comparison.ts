@@ -1,8 +1,8 @@
 /** Asks two servers the same questions, some at a time, and groups what differs. */
-import type { AskedServer, NoReply, Reply } from "./asking.ts";
-import { type Difference, differencesOf } from "./differences.ts";
+import type { AskedServer, NoReply, ServerReply } from "./asking.ts";
+import { differencesOf, type ReplyDifference } from "./differences.ts";
 import { listedSentence } from "./listed.ts";
-import { type Question, questionText } from "./questions.ts";
+import { type AskedQuestion, questionText } from "./questions.ts";
 
 /** One example of a kind. */
 export interface Example {
@@ -10,7 +10,7 @@ export interface Example {
   readonly lines: readonly string[];
 }
 
-export interface Kind {
+export interface DifferenceKind {
   readonly kind: string;
   /** The sentence of docs/compatibility.md, for a difference that it lists. */
   readonly listed: string | undefined;
@@ -28,7 +28,7 @@ export interface Comparison {
   /** Questions with answers that change from query to query at one server: no difference between the servers. */
   changing: number;
   /** Most frequent first. */
-  kinds: readonly Kind[];
+  kinds: readonly DifferenceKind[];
 }
 
 export interface ComparisonOptions {
@@ -49,7 +49,7 @@ const PATIENCE = 20;
 
 /** @throws SilentServer */
 export async function compareServers(
-  questions: readonly Question[],
+  questions: readonly AskedQuestion[],
   options: ComparisonOptions,
 ): Promise<Comparison> {
   const run = new Run(questions, options);
@@ -60,15 +60,15 @@ export async function compareServers(
 }
 
 class Run {
-  readonly #questions: readonly Question[];
+  readonly #questions: readonly AskedQuestion[];
   readonly #options: ComparisonOptions;
-  readonly #kinds = new Map<string, Kind>();
+  readonly #kinds = new Map<string, DifferenceKind>();
   readonly #silent = { OLD: 0, NEW: 0 };
   readonly #faults = { OLD: "", NEW: "" };
   readonly #counts = { same: 0, different: 0, changing: 0 };
   #next = 0;
 
-  constructor(questions: readonly Question[], options: ComparisonOptions) {
+  constructor(questions: readonly AskedQuestion[], options: ComparisonOptions) {
     this.#questions = questions;
     this.#options = options;
   }
@@ -94,7 +94,7 @@ class Run {
     return { questions: this.#questions.length, queries, ...this.#counts, kinds };
   }
 
-  async #compare(question: Question): Promise<void> {
+  async #compare(question: AskedQuestion): Promise<void> {
     const { strict } = this.#options;
     const [old, now] = await this.#askBoth(question);
     this.#watch("OLD", old);
@@ -118,12 +118,12 @@ class Run {
     for (const difference of lasting) this.#add(question, difference, listed);
   }
 
-  #askBoth(question: Question): Promise<[Reply | NoReply, Reply | NoReply]> {
+  #askBoth(question: AskedQuestion): Promise<[ServerReply | NoReply, ServerReply | NoReply]> {
     const { old, now } = this.#options;
     return Promise.all([old.ask(question), now.ask(question)]);
   }
 
-  #watch(side: "OLD" | "NEW", reply: Reply | NoReply): void {
+  #watch(side: "OLD" | "NEW", reply: ServerReply | NoReply): void {
     this.#silent[side] = "fault" in reply ? this.#silent[side] + 1 : 0;
     if ("fault" in reply) this.#faults[side] = reply.fault;
     if (this.#silent[side] >= PATIENCE) throw this.#gone(side);
@@ -135,7 +135,7 @@ class Run {
     return new SilentServer(`${side} (${text}) does not answer: ${this.#faults[side]}`);
   }
 
-  #add(question: Question, { kind, lines }: Difference, listed: string | undefined): void {
+  #add(question: AskedQuestion, { kind, lines }: ReplyDifference, listed: string | undefined): void {
     const key = `${kind}\n${listed ?? ""}`;
     const known = this.#kinds.get(key) ?? { kind, listed, questions: 0, queries: 0, examples: [] };
     this.#kinds.set(key, known);
@@ -147,7 +147,7 @@ class Run {
 }
 
 /** Whether a server answered twice alike. */
-function isSame(first: Reply | NoReply, second: Reply | NoReply): boolean {
+function isSame(first: ServerReply | NoReply, second: ServerReply | NoReply): boolean {
   if ("fault" in first || "fault" in second) return "fault" in first && "fault" in second;
   return differencesOf(first, second, false).length === 0;
 }

@@ -71,7 +71,7 @@ test("rcode, flags and records differ, and a different rcode hides the records",
   ]);
 });
 
-test("silence of one server is a difference, and of both is none", () => {
+test("silence of one server is a difference, and silence of both is not", () => {
   const silent = { fault: "timeout" };
   assert.deepEqual(differencesOf(silent, silent, false), []);
   assert.deepEqual(

@@ -5,13 +5,13 @@ import { rcodeName } from "../../dns/numbers.ts";
 import type { ResourceRecord } from "../../dns/record-kind.ts";
 import { SOA } from "../../dns/record-table.ts";
 import { canonicalData, formatRecord } from "../../dns/resource-record.ts";
-import type { NoReply, Reply } from "./asking.ts";
+import type { NoReply, ServerReply } from "./asking.ts";
 
 export const SECTIONS = ["answer", "authority", "additional"] as const;
-export type Section = (typeof SECTIONS)[number];
+export type ComparedSection = (typeof SECTIONS)[number];
 
 /** One way in which two replies differ. Equal kinds are grouped in the report. */
-export interface Difference {
+export interface ReplyDifference {
   /** `rcode: NXDOMAIN in OLD, NOERROR in NEW` */
   readonly kind: string;
   /** What only one of the servers sent: lines that begin with `- ` for the old and `+ ` for the new one. */
@@ -22,7 +22,11 @@ export interface Difference {
 const COMPARED_FLAGS: readonly string[] = ["aa", "ra", "ad"];
 
 /** @returns the ways in which they differ; a different rcode hides differences of records */
-export function differencesOf(old: Reply | NoReply, now: Reply | NoReply, strict: boolean): Difference[] {
+export function differencesOf(
+  old: ServerReply | NoReply,
+  now: ServerReply | NoReply,
+  strict: boolean,
+): ReplyDifference[] {
   if ("fault" in old || "fault" in now) return silence(old, now);
   const [a, b] = [old.message, now.message];
   if (a.rcode !== b.rcode) {
@@ -45,9 +49,9 @@ export function differencesOf(old: Reply | NoReply, now: Reply | NoReply, strict
   ];
 }
 
-function silence(old: Reply | NoReply, now: Reply | NoReply): Difference[] {
-  const silent: Difference[] = [];
-  const said = (sign: string, side: Reply | NoReply): string =>
+function silence(old: ServerReply | NoReply, now: ServerReply | NoReply): ReplyDifference[] {
+  const silent: ReplyDifference[] = [];
+  const said = (sign: string, side: ServerReply | NoReply): string =>
     `${sign} ${"fault" in side ? side.fault : rcodeName(side.message.rcode)}`;
   const lines = [said("-", old), said("+", now)];
   // Both are silent, as after a drop by policy: that is the same.
@@ -57,12 +61,12 @@ function silence(old: Reply | NoReply, now: Reply | NoReply): Difference[] {
   return silent;
 }
 
-function differentFlags(a: Message, b: Message): Difference[] {
+function differentFlags(a: Message, b: Message): ReplyDifference[] {
   const [before, after] = [flagNames(a.flags), flagNames(b.flags)];
   return COMPARED_FLAGS.flatMap((flag) => only(`flag ${flag}`, before.includes(flag), after.includes(flag)));
 }
 
-function only(subject: string, inOld: boolean, inNew: boolean): Difference[] {
+function only(subject: string, inOld: boolean, inNew: boolean): ReplyDifference[] {
   if (inOld === inNew) return [];
   return [
     { kind: `${subject}: only in ${inOld ? "OLD" : "NEW"}`, lines: [`${inOld ? "-" : "+"} ${subject}`] },
@@ -70,10 +74,10 @@ function only(subject: string, inOld: boolean, inNew: boolean): Difference[] {
 }
 
 function differentRecords(
-  section: Section,
+  section: ComparedSection,
   old: readonly ResourceRecord[],
   now: readonly ResourceRecord[],
-): Difference[] {
+): ReplyDifference[] {
   const [before, after] = [new Set(old.map(recordKey)), new Set(now.map(recordKey))];
   const missing = old.filter((record) => !after.has(recordKey(record)));
   const added = now.filter((record) => !before.has(recordKey(record)));
@@ -87,10 +91,10 @@ function differentRecords(
 
 /** Order, TTLs and letter case of sections that are equal otherwise. */
 function strictlyDifferent(
-  section: Section,
+  section: ComparedSection,
   old: readonly ResourceRecord[],
   now: readonly ResourceRecord[],
-): Difference[] {
+): ReplyDifference[] {
   const [before, after] = [old.map(text), now.map(text)];
   if (before.join("\n") === after.join("\n")) return [];
   const lines = [...before.map((each) => `- ${each}`), ...after.map((each) => `+ ${each}`)];

@@ -2,18 +2,18 @@
 import type { Message } from "../../dns/message.ts";
 import { Rcode } from "../../dns/numbers.ts";
 import { RecordType } from "../../dns/type-names.ts";
-import type { Reply } from "./asking.ts";
-import type { Question } from "./questions.ts";
+import type { ServerReply } from "./asking.ts";
+import type { AskedQuestion } from "./questions.ts";
 
 export interface ListedDifference {
   /** A part of the sentence in docs/compatibility.md, with its words. */
   readonly sentence: string;
-  readonly applies: (question: Question, old: Message, now: Message) => boolean;
+  readonly applies: (question: AskedQuestion, old: Message, now: Message) => boolean;
 }
 
 const isEmpty = ({ rcode, answer }: Message): boolean => rcode === Rcode.NOERROR && answer.length === 0;
 const isDenied = ({ rcode }: Message): boolean => rcode === Rcode.NXDOMAIN;
-const isReverse = ({ name }: Question): boolean => /\.(?:in-addr|ip6)\.arpa\.$/.test(`${name}`);
+const isReverse = ({ name }: AskedQuestion): boolean => /\.(?:in-addr|ip6)\.arpa\.$/.test(`${name}`);
 
 export const LISTED: readonly ListedDifference[] = [
   {
@@ -74,6 +74,10 @@ export const LISTED: readonly ListedDifference[] = [
 ];
 
 /** @returns the sentence, or `undefined` for a difference that is not listed */
-export function listedSentence(question: Question, old: Reply, now: Reply): string | undefined {
+export function listedSentence(
+  question: AskedQuestion,
+  old: ServerReply,
+  now: ServerReply,
+): string | undefined {
   return LISTED.find(({ applies }) => applies(question, old.message, now.message))?.sentence;
 }

@@ -8,7 +8,7 @@ import { FlagError } from "../flag-table.ts";
 import { isQueryRow } from "../live/tail.ts";
 import { faultOfFile } from "../readable-file.ts";
 
-export interface Question {
+export interface AskedQuestion {
   /** In lower case. */
   readonly name: Name;
   readonly type: number;
@@ -23,13 +23,13 @@ const LOGGED = /"([A-Z0-9]+) (IN|CH|HS|ANY|NONE|CLASS\d+) (\S+) (?:udp|tcp|tls|h
 const MAX_QUESTIONS = 1_000_000;
 
 export class Questions {
-  readonly #byKey = new Map<string, Question>();
+  readonly #byKey = new Map<string, AskedQuestion>();
   /** Questions of other classes, and transfers. */
   leftOut = 0;
   /** Lines without a question, such as errors in a log. */
   otherLines = 0;
 
-  get all(): readonly Question[] {
+  get all(): readonly AskedQuestion[] {
     return [...this.#byKey.values()];
   }
 
@@ -140,6 +140,6 @@ function addText(nameText: string, typeText: string, into: Questions, times = 1)
 }
 
 /** `web.shop.svc.cluster.local. A` */
-export function questionText({ name, type }: Pick<Question, "name" | "type">): string {
+export function questionText({ name, type }: Pick<AskedQuestion, "name" | "type">): string {
   return `${name} ${recordTypeName(type)}`;
 }

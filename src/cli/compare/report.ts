@@ -1,7 +1,7 @@
 import { escapeControls } from "../../lib/logging/log.ts";
 import { countOf } from "../../lib/text/count-of.ts";
 import { paint } from "../terminal.ts";
-import type { Comparison, Kind } from "./comparison.ts";
+import type { Comparison, DifferenceKind } from "./comparison.ts";
 
 /** Lines of an example; answers can have hundreds of records. */
 const MOST_LINES = 12;
@@ -14,7 +14,7 @@ export function reportText(comparison: Comparison, colour: boolean): string {
   return `${[head, ...kinds.map((kind) => `\n${kindText(kind, colour)}`)].join("\n")}\n`;
 }
 
-function kindText({ kind, listed, questions, queries, examples }: Kind, colour: boolean): string {
+function kindText({ kind, listed, questions, queries, examples }: DifferenceKind, colour: boolean): string {
   const asked = queries > questions ? ` (${countOf(queries, "query", "queries")})` : "";
   const title = `${countOf(questions, "question")}${asked}: ${kind}`;
   const lines = [colour ? paint(title, listed === undefined ? "red" : "yellow") : title];
