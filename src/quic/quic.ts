@@ -18,6 +18,8 @@ export interface QuicConnection {
   readonly isConnected: boolean;
   /** Unfinished streams of the peer. */
   readonly openStreams: number;
+  /** Octets held for the peer: its streams that are not finished, and what it has not acknowledged. */
+  readonly held: number;
   /** @returns `undefined` if the peer allows no further stream now, or the connection is closed */
   openStream(unidirectional: boolean, user: QuicStreamUser): QuicStream | undefined;
   /**

@@ -81,6 +81,8 @@ export interface Transport {
   share?(on?: boolean): boolean;
   /** Accepted connections; absent for datagrams. */
   readonly accepted?: number;
+  /** Octets that its connections hold beside the budget of the data plane: unread replies, and incomplete messages. */
+  readonly held?: number;
   /**
    * Leaves new connections to other sockets on the address, or else to a later attempt, so that closing this socket resets none.
    */

@@ -10,6 +10,8 @@ export interface ConnectionOptions {
   readonly peer: QuicPeer;
   /** Open streams of the peer; others wait. */
   readonly maxStreams: () => number;
+  /** Octets that it may hold for the peer until further streams wait. */
+  readonly maxHeld: () => number;
   /** OpenSSL must process the connection before this turn ends. */
   readonly onTouched: () => void;
 }
@@ -21,6 +23,8 @@ interface LastWords {
   readonly flushes: boolean;
 }
 
+/** Memory of a stream of the peer in both directions, most of it OpenSSL's buffer for what is written. */
+const STREAM_OCTETS = 10 * 1024;
 /** Milliseconds from the close to the end. */
 const LAST_MOMENT = 100;
 /** Milliseconds in which late datagrams of a closed connection are answered with CONNECTION_CLOSE. */
@@ -35,6 +39,9 @@ export class OpenSslConnection implements StreamOwner {
   readonly #options: ConnectionOptions;
   readonly #streams = new Set<OpenSslStream>();
   #theirs = 0;
+  /** Streams of the peer that were not accepted yet. */
+  #waiting = 0;
+  #held = 0;
   #isOpen = true;
   #isFreed = false;
   #closing: NodeJS.Timeout | undefined;
@@ -70,6 +77,10 @@ export class OpenSslConnection implements StreamOwner {
     return this.#theirs;
   }
 
+  get held(): number {
+    return this.#held;
+  }
+
   /** Whether OpenSSL has freed it. */
   get isOver(): boolean {
     return this.#isFreed;
@@ -94,8 +105,18 @@ export class OpenSslConnection implements StreamOwner {
     this.#options.onTouched();
   }
 
+  noteHeld(octets: number): void {
+    const { memory } = this.#options;
+    const before = this.#held;
+    this.#held += octets;
+    memory.held += octets;
+    memory.holders += Number(this.#held > 0) - Number(before > 0);
+  }
+
   forget(stream: OpenSslStream): void {
-    if (this.#streams.delete(stream) && !stream.isLocal) this.#theirs--;
+    if (!this.#streams.delete(stream) || stream.isLocal) return;
+    this.#theirs--;
+    if (!stream.isUnidirectional) this.noteHeld(-STREAM_OCTETS);
   }
 
   /** Processes received data. */
@@ -146,6 +167,7 @@ export class OpenSslConnection implements StreamOwner {
     this.user = undefined;
     clearTimeout(this.#closing);
     for (const stream of [...this.#streams]) stream.free();
+    this.#noteWaiting(0);
     this.#options.library.ssl.SSL_free(this.pointer);
   }
 
@@ -161,16 +183,26 @@ export class OpenSslConnection implements StreamOwner {
 
   #accept(): void {
     const { ssl } = this.#options.library;
-    const most = this.#options.maxStreams();
-    while (this.#theirs < most && this.#isOpen) {
+    const { maxStreams, maxHeld } = this.#options;
+    const most = maxStreams();
+    // Waiting streams are held as well, but only accepting them ends that.
+    this.#noteWaiting(0);
+    while (this.#theirs < most && this.#held <= maxHeld() && this.#isOpen) {
       const pointer = ssl.SSL_accept_stream(this.pointer, C.SSL_ACCEPT_STREAM_NO_BLOCK);
       if (pointer === 0) break;
       const stream = new OpenSslStream(this, pointer, { ...this.#options, isLocal: false });
       this.#streams.add(stream);
       this.#theirs++;
+      if (!stream.isUnidirectional) this.noteHeld(STREAM_OCTETS);
       stream.user = this.user?.accepted(stream);
     }
     ssl.ERR_clear_error();
+    this.#noteWaiting(this.#isOpen ? ssl.SSL_get_accept_stream_queue_len(this.pointer) : 0);
+  }
+
+  #noteWaiting(streams: number): void {
+    this.noteHeld((streams - this.#waiting) * STREAM_OCTETS);
+    this.#waiting = streams;
   }
 
   /** Called at its end, while OpenSSL still has all of its state. */
@@ -239,6 +271,7 @@ export class OpenSslConnection implements StreamOwner {
     }, CLOSING);
     for (const stream of [...this.#streams]) stream.free();
     this.#theirs = 0;
+    this.#noteWaiting(0);
     const { user } = this;
     this.user = undefined;
     user?.closed(reason);

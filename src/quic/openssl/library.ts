@@ -58,6 +58,7 @@ export interface OpenSsl {
   SSL_get_event_timeout(ssl: Pointer, time: Octets, infinite: Octets): number;
   SSL_accept_connection(listener: Pointer, flags: number): Pointer;
   SSL_accept_stream(connection: Pointer, flags: number): Pointer;
+  SSL_get_accept_stream_queue_len(connection: Pointer): number;
   SSL_is_init_finished(connection: Pointer): number;
   SSL_set_default_stream_mode(connection: Pointer, mode: number): number;
   SSL_set_incoming_stream_policy(connection: Pointer, policy: number, code: number): number;
@@ -148,6 +149,7 @@ const SIGNATURES: Readonly<Record<Exclude<keyof OpenSsl, "setVerifyStore">, stri
   SSL_get_event_timeout: "int(P, B, B)",
   SSL_accept_connection: "P(P, U)",
   SSL_accept_stream: "P(P, U)",
+  SSL_get_accept_stream_queue_len: "U(P)",
   SSL_is_init_finished: "int(P)",
   SSL_set_default_stream_mode: "int(P, uint)",
   SSL_set_incoming_stream_policy: "int(P, int, U)",

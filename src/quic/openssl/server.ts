@@ -29,6 +29,8 @@ export interface QuicServerOptions {
   readonly context: ServerContext;
   /** Open streams of one client. */
   readonly maxStreams: () => number;
+  /** Octets held for one client until its further streams wait. */
+  readonly maxHeld: () => number;
   /** Handshakes that may start in a second. */
   readonly handshakesPerSecond: number;
   /** Makes it unpredictable which clients share a listener. */
@@ -90,9 +92,14 @@ export class QuicServer implements Reader {
     if (errno !== 0) onError(new Error(`the system does not report datagrams (errno ${errno})`));
   }
 
-  /** Octets that peers have not acknowledged, without short messages, which OpenSSL keeps on its own. */
-  get unsent(): number {
-    return this.#memory.unsent;
+  /** Octets held for all clients. See {@link QuicConnection.held}. */
+  get held(): number {
+    return this.#memory.held;
+  }
+
+  /** Connections that hold any. */
+  get holders(): number {
+    return this.#memory.holders;
   }
 
   /** Including closed ones that are not freed yet. */
@@ -111,11 +118,14 @@ export class QuicServer implements Reader {
     let count: number;
     do {
       count = this.#received.receive(this.#options.fd);
-      if (count > 0) this.#deal(count);
+      if (count > 0) {
+        this.#deal(count);
+        // Many datagrams may open many streams: the user is to see them before more are read.
+        this.run();
+      }
       taken += Math.max(0, count);
-    } while (count === BATCH && taken < DATAGRAMS_A_TURN);
+    } while (count === BATCH && taken < DATAGRAMS_A_TURN && !this.#isClosed);
     this.#note(count < 0 && count !== -Linux.EAGAIN && count !== -Linux.EINTR ? -count : 0);
-    this.run();
     return true;
   }
 
@@ -205,13 +215,14 @@ export class QuicServer implements Reader {
   }
 
   #newShard(): Shard {
-    const { library, context, maxStreams, onConnection } = this.#options;
+    const { library, context, maxStreams, maxHeld, onConnection } = this.#options;
     return new Shard({
       library,
       context: context.pointer,
       memory: this.#memory,
       batch: this.#batch,
       maxStreams,
+      maxHeld,
       onConnection,
       sink: this.#send,
       onTouched: (shard) => this.#touch(shard),

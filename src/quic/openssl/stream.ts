@@ -3,25 +3,24 @@ import type { QuicConnection, QuicStream, QuicStreamUser } from "../quic.ts";
 import * as C from "./constants.ts";
 import type { Pointer, QuicLibrary } from "./library.ts";
 
-/**
- * Up to this many octets, a stream is freed as soon as OpenSSL has its data. Above, it stays until the peer has acknowledged them.
- */
-const FORGOTTEN = 4096;
-
 /** Memory for OpenSSL's results, shared by all connections of a thread. */
 export class StreamMemory {
   readonly closeInfo = new Uint8Array(new ArrayBuffer(C.CloseInfo.OCTETS));
   readonly octets = new Uint8Array(new ArrayBuffer(65_536));
   readonly number = new Uint8Array(new ArrayBuffer(8));
   readonly view = new DataView(this.number.buffer);
-  /** Octets written and not acknowledged. */
-  unsent = 0;
+  /** Octets that the connections hold: their streams, and what was written and not acknowledged. */
+  held = 0;
+  /** Connections that hold any. */
+  holders = 0;
 }
 
 /** The connection, as its streams see it. */
 export interface StreamOwner extends QuicConnection {
   /** OpenSSL has octets or codes to send. */
   touched(): void;
+  /** Octets were written to a stream, or acknowledged (negative). */
+  noteHeld(octets: number): void;
   /** OpenSSL has freed the stream. */
   forget(stream: OpenSslStream): void;
 }
@@ -40,7 +39,7 @@ export class OpenSslStream implements QuicStream {
   #restIsLast = false;
   #reads: boolean;
   #isFinished = false;
-  /** Octets given to OpenSSL and not acknowledged. */
+  /** Octets written and not acknowledged. */
   #unsent = 0;
   #isFreed = false;
 
@@ -68,14 +67,13 @@ export class OpenSslStream implements QuicStream {
   write(octets: Uint8Array, isLast: boolean): void {
     if (this.#isFreed || this.#isFinished) return;
     this.#isFinished = isLast;
-    this.#unsent += octets.length;
-    this.#memory.unsent += octets.length;
+    if (isLast) {
+      // What is written to a stream that goes on, such as one for control, is little.
+      this.#unsent += octets.length;
+      this.connection.noteHeld(octets.length);
+    }
     this.#push(octets, isLast);
     this.connection.touched();
-    if (isLast && this.#rest === undefined && this.#unsent <= FORGOTTEN) {
-      // Further data of the peer is ignored.
-      if (!this.isLocal || !this.#reads) this.free();
-    }
   }
 
   reset(code: number): void {
@@ -103,7 +101,7 @@ export class OpenSslStream implements QuicStream {
     if (this.#isFreed) return;
     this.#isFreed = true;
     this.#rest = undefined;
-    this.#memory.unsent -= this.#unsent;
+    this.connection.noteHeld(-this.#unsent);
     this.#unsent = 0;
     this.user = undefined;
     this.#library.ssl.SSL_free(this.#pointer);

@@ -93,7 +93,10 @@ export class ListenerPool {
 
   /** Bytes that stream connections hold: replies that clients have not read, and incomplete messages from clients. */
   get unsent(): number {
-    return this.#budget.unsent;
+    let held = this.#budget.unsent;
+    for (const { transports } of this.#open.values())
+      for (const transport of transports) held += transport.held ?? 0;
+    return held;
   }
 
   /** Sets the limits that apply from now on. */

@@ -43,10 +43,19 @@ export const quicScheme: SchemeServer = {
 };
 
 /** A listener has a thread of its own that does not share the budget of the others: it gets half of it for itself. */
-export function octetLimits({ budget }: ListenerPlace): Pick<QuicLimits, "maxHeld" | "maxUnsent"> {
-  const half = Math.floor(budget.limits.maxUnsentOfAll / 2);
-  return { maxHeld: half, maxUnsent: half };
+export function octetLimits({ budget }: ListenerPlace): OctetLimits {
+  const maxOctets = budget.limits.maxOctets / 2;
+  return {
+    maxHeld: Math.floor(budget.limits.maxUnsentOfAll / 2),
+    maxUnsent: Math.floor(Math.min(maxOctets / 4, MOST_UNSENT)),
+    maxOctets,
+  };
 }
+
+/** Some 6,500 streams. */
+const MOST_UNSENT = 64 * 1024 * 1024;
+
+type OctetLimits = Pick<QuicLimits, "maxHeld" | "maxUnsent" | "maxOctets">;
 
 /** The options of all protocols over QUIC. */
 export function quicOptions(place: ListenerPlace): QuicOptions {

@@ -12,7 +12,7 @@ import { ConnectionBudget } from "../connection-budget.ts";
 import { DoqConnection } from "./doq-connection.ts";
 import { H3Connection } from "./h3-connection.ts";
 import { Order, Report } from "./record-kinds.ts";
-import type { ConnectionHome, ServedConnection } from "./served-connection.ts";
+import { type ConnectionHome, QUIC_OCTETS, type ServedConnection } from "./served-connection.ts";
 import type {
   FromQuicThread,
   QuicLimits,
@@ -21,8 +21,13 @@ import type {
   ToQuicThread,
 } from "./thread-protocol.ts";
 
-/** Handshakes in progress: a new one replaces the oldest. */
+/** Handshakes in progress: a new one replaces the oldest. At most this share of the memory for connections is for them. */
 const MAX_HANDSHAKES = 256;
+const HANDSHAKES_SHARE = 0.25;
+/** Octets that one client may leave unread, unless many do. */
+const MAX_UNSENT_OF_ONE = 512 * 1024;
+/** Connections are closed until this share of the limit is left, so that the next answer closes none. */
+const LEFT_UNSENT = 0.75;
 /** Each takes much CPU time. */
 const HANDSHAKES_PER_SECOND = 1_000;
 /** Milliseconds. */
@@ -57,6 +62,9 @@ export class QuicService implements ConnectionHome {
   #requests = 0;
   #held = 0;
   #isPaused = false;
+  #maxHandshakes = MAX_HANDSHAKES;
+  /** As last reported. */
+  #reportedHeld = 0;
 
   /** @throws QuicUnavailable; Error if the certificate is invalid */
   constructor(options: QuicServiceOptions) {
@@ -74,6 +82,7 @@ export class QuicService implements ConnectionHome {
       sockets,
       context: this.#context,
       maxStreams: () => (this.#isPaused || this.#isFull ? 0 : this.#limits.maxStreams),
+      maxHeld: () => Math.min(MAX_UNSENT_OF_ONE, this.#limits.maxUnsent / Math.max(1, this.#server.holders)),
       handshakesPerSecond: HANDSHAKES_PER_SECOND,
       onConnection: (connection) => this.#welcome(connection),
       onTurnedAway: () => this.#report(Report.TURNED_AWAY, 0, 0, NO_PAYLOAD),
@@ -107,13 +116,15 @@ export class QuicService implements ConnectionHome {
 
   limit(limits: QuicLimits): void {
     this.#limits = limits;
-    this.#budget.limits = { ...this.#budget.limits, maxConnections: limits.maxConnections };
+    const { maxConnections, maxOctets } = limits;
+    this.#budget.limits = { ...this.#budget.limits, maxConnections, maxOctets };
+    this.#maxHandshakes = Math.ceil(Math.min(MAX_HANDSHAKES, (maxOctets * HANDSHAKES_SHARE) / QUIC_OCTETS));
   }
 
   /** Resolves when clients have their answers and know of the end, or after a timeout. */
   async close(): Promise<void> {
     this.#sweep.cancel();
-    await this.#until(() => this.#server.unsent === 0);
+    await this.#until(() => this.#server.held === 0);
     for (const connection of [...this.#connections.values()])
       connection.connection.finish(connection.codes.none);
     this.#server.run();
@@ -193,7 +204,7 @@ export class QuicService implements ConnectionHome {
     this.#connections.set(served.number, served);
     const [oldest] = this.#handshakes;
     this.#handshakes.add(served);
-    if (oldest !== undefined && this.#handshakes.size > MAX_HANDSHAKES) {
+    if (oldest !== undefined && this.#handshakes.size > this.#maxHandshakes) {
       this.#report(Report.TURNED_AWAY, 0, 0, NO_PAYLOAD);
       oldest.destroy();
     }
@@ -210,10 +221,20 @@ export class QuicService implements ConnectionHome {
     const stream = connection.settle(streamNumber);
     if (stream === undefined) return;
     if (kind === Order.RESET) stream.reset(readCode(payload));
-    else if (this.#server.unsent + payload.length > this.#limits.maxUnsent) {
+    else stream.write(payload, true);
+  }
+
+  /** Closes the connections that hold the most. */
+  #relieve(): void {
+    const most = this.#limits.maxUnsent * LEFT_UNSENT;
+    const largestFirst = [...this.#connections.values()]
+      .filter(({ connection }) => connection.held > 0)
+      .sort((one, other) => other.connection.held - one.connection.held);
+    for (const connection of largestFirst) {
+      if (this.#server.held <= most) return;
       this.#report(Report.UNREAD, 0, 0, NO_PAYLOAD);
-      stream.reset(connection.codes.excessiveLoad);
-    } else stream.write(payload, true);
+      connection.giveUp();
+    }
   }
 
   #identify({ identity }: Extract<ToQuicThread, { kind: "identify" }>): void {
@@ -234,7 +255,17 @@ export class QuicService implements ConnectionHome {
     }
     for (const connection of [...this.#connections.values()])
       if (connection.connection.isConnected) connection.sweep(now, readTimeout, idleTimeout);
+    this.#reportHeld();
     this.#server.run();
+  }
+
+  #reportHeld(): void {
+    const held = this.#held + this.#server.held;
+    if (held === this.#reportedHeld) return;
+    this.#reportedHeld = held;
+    const payload = new Uint8Array(4);
+    new DataView(payload.buffer).setUint32(0, Math.min(held, 0xffff_ffff));
+    this.#report(Report.HELD, 0, 0, payload);
   }
 
   #report(kind: number, connection: number, stream: number, payload: Uint8Array): void {
@@ -242,6 +273,7 @@ export class QuicService implements ConnectionHome {
   }
 
   #flush(): void {
+    if (this.#server.held > this.#limits.maxUnsent) this.#relieve();
     if (this.#reports.isEmpty) return;
     const octets = this.#reports.take();
     this.#options.post({ kind: "records", octets }, [octets.buffer]);

@@ -10,7 +10,7 @@ import type { Clock, Timer } from "../../lib/time/clock.ts";
 import type { Endpoint, TransportName } from "../../plugin/message/endpoint.ts";
 import { QuicUnavailable } from "../../quic/availability.ts";
 import type { QuicIdentity } from "../../quic/openssl/server-context.ts";
-import { RecordWriter, readRecords } from "../../quic/records.ts";
+import { RecordWriter, readCode, readRecords } from "../../quic/records.ts";
 import { NoForeignFunctions } from "../../runtime/linux/libc.ts";
 import { type LinuxSockets, linuxSockets } from "../../runtime/linux/linux-sockets.ts";
 import {
@@ -94,6 +94,8 @@ export class QuicTransport implements Transport, QuicReplies {
   readonly local: Endpoint;
   /** Called when the settings in force have changed. */
   onSettings: (() => void) | undefined;
+  /** As of half a second ago. */
+  held = 0;
   /** Called when it is closed. */
   onClose: (() => void) | undefined;
   readonly #sockets: LinuxSockets;
@@ -161,6 +163,7 @@ export class QuicTransport implements Transport, QuicReplies {
     });
     worker.once("exit", () => {
       this.#clients.clear();
+      this.held = 0;
       ended.resolve();
       started.reject(new QuicUnavailable(`the thread for QUIC does not start: ${fault}`));
       if (this.#worker === worker) this.#lost(fault, startedAt);
@@ -272,6 +275,9 @@ export class QuicTransport implements Transport, QuicReplies {
         return;
       case Report.FAILED_HANDSHAKE:
         counters.failedHandshake();
+        return;
+      case Report.HELD:
+        this.held = readCode(payload);
         return;
       case Report.KEYS:
         onKeys(payload);

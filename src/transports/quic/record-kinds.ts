@@ -11,12 +11,14 @@ export const Report = {
   PROTOCOL_ERROR: 4,
   /** A connection was closed or refused because there are too many. */
   TURNED_AWAY: 5,
-  /** An answer was dropped because too much is unread. */
+  /** A connection was closed because all of them together had too many unread answers, and this one the most. */
   UNREAD: 6,
   /** A connection ended before its handshake was done. */
   FAILED_HANDSHAKE: 7,
   /** Secrets of a connection, for decrypting a packet capture. */
   KEYS: 8,
+  /** Octets that all connections hold, in the payload (32 bits): incomplete requests, and unread answers. */
+  HELD: 9,
 } as const;
 
 /** To the listener's thread. */

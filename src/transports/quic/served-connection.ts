@@ -16,6 +16,9 @@ export interface CloseCodes {
   readonly excessiveLoad: number;
 }
 
+/** Memory of a connection, with OpenSSL's state and the buffers of its packets. */
+export const QUIC_OCTETS = 96 * 1024;
+
 /** The listener, as its connections see it. */
 export interface ConnectionHome {
   /** Milliseconds on a monotonic clock. */
@@ -47,8 +50,7 @@ export interface ServedStream extends QuicStreamUser {
 
 export abstract class ServedConnection implements QuicConnectionUser, BudgetedConnection {
   budgetPlace: ListPlace<BudgetedConnection> | undefined;
-  /** Limited by number, not by size. */
-  readonly octets = 0;
+  readonly octets = QUIC_OCTETS;
   readonly number: number;
   readonly connection: QuicConnection;
   readonly since: number;
@@ -74,6 +76,11 @@ export abstract class ServedConnection implements QuicConnectionUser, BudgetedCo
   /** Closes it to make room for another connection. */
   destroy(): void {
     this.connection.close(this.codes.excessiveLoad, "too many connections");
+  }
+
+  /** Closes it because it is the connection with the most unread answers. */
+  giveUp(): void {
+    this.connection.close(this.codes.excessiveLoad, "too many unread answers");
   }
 
   connected(): void {

@@ -13,8 +13,10 @@ export interface QuicLimits {
   readonly maxRequests: number;
   /** Octets of incomplete requests of all connections. */
   readonly maxHeld: number;
-  /** Octets of unread answers of all connections. */
+  /** Octets of streams and unread answers of all connections. */
   readonly maxUnsent: number;
+  /** Octets of the connections themselves. */
+  readonly maxOctets: number;
   /** Milliseconds for a handshake, and for a whole request. */
   readonly readTimeout: number;
   /** Milliseconds after which a connection without requests is closed. */
