@@ -78,6 +78,16 @@ export const COMMANDS: readonly CommandEntry[] = [
     flags: async () => (await import("./doctor/flags.ts")).DOCTOR_FLAGS,
   },
   {
+    name: "compare",
+    words: "OLD NEW [FLAGS]",
+    about: "asks two servers the same and shows what differs",
+    wordKind: "none",
+    page: "compare.md",
+    exitCodes: EXIT_CODES.compare,
+    load: async () => (await import("./compare/compare.ts")).compare,
+    flags: async () => (await import("./compare/flags.ts")).COMPARE_FLAGS,
+  },
+  {
     name: "test",
     words: "FILE...",
     about: "runs unit tests of a configuration",

@@ -8,6 +8,7 @@ export const EXIT_CODES = {
   explain: "0 explained, whatever the answer, 2 nothing could be explained",
   doctor: "0 nothing is wrong, 1 something is wrong, 2 nothing could be examined",
   languageServer: "0 ended by the editor, 1 the editor went away, 2 wrong command line",
+  compare: "0 the same answers, 1 different answers, 2 they could not be compared",
   live: "0 done, 2 the server cannot be asked, or wrong command line",
   test: "0 all passed, 1 some failed, 2 some could not be run",
   migrate: "0 done, 1 the result has errors (portolan check), 2 nothing could be migrated",
