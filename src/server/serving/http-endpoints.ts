@@ -260,7 +260,8 @@ class HttpSocket {
       requestTimeout: REQUEST_TIMEOUT,
       headersTimeout: REQUEST_TIMEOUT,
       keepAliveTimeout: KEEP_ALIVE,
-      connectionsCheckingInterval: 250,
+      // As long as a request may take: each check wakes a process that has nothing to do.
+      connectionsCheckingInterval: REQUEST_TIMEOUT,
     });
     return new Promise((resolve, reject) => {
       const refused = (error: Error): void =>
