@@ -1,5 +1,4 @@
-// Generates src/kubernetes/api/protobuf/kubernetes-pb.ts from the .proto file beside it. With --check, writes nothing, and ends
-// with 1 where the two do not fit.
+// Generates a TypeScript file beside each .proto file. With --check, writes nothing, and ends with 1 where the two do not fit.
 import { execFileSync } from "node:child_process";
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -7,23 +6,30 @@ import { dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
 
 const root = dirname(dirname(fileURLToPath(import.meta.url)));
-const folder = join(root, "src", "kubernetes", "api", "protobuf");
 const bin = join(root, "node_modules", ".bin");
 
-const target = join(folder, "kubernetes-pb.ts");
-const made = format(generate());
-if (!process.argv.includes("--check")) writeFileSync(target, made);
-else if (readFileSync(target, "utf8") !== made) {
-  console.log(`${target} is not what kubernetes.proto gives: node scripts/generate-protobuf.ts`);
-  process.exitCode = 1;
+/** NAME.proto in a folder of `src/` becomes NAME-pb.ts. */
+const SOURCES = [
+  { folder: "kubernetes/api/protobuf", name: "kubernetes" },
+  { folder: "etcd/client", name: "etcd" },
+];
+
+for (const { folder, name } of SOURCES) {
+  const target = join(root, "src", folder, `${name}-pb.ts`);
+  const made = format(target, generate(join(root, "src", folder), name));
+  if (!process.argv.includes("--check")) writeFileSync(target, made);
+  else if (readFileSync(target, "utf8") !== made) {
+    console.log(`${target} is not what ${name}.proto gives: node scripts/generate-protobuf.ts`);
+    process.exitCode = 1;
+  }
 }
 
-function format(source: string): string {
+function format(target: string, source: string): string {
   const args = [join(bin, "biome"), "check", "--write", `--stdin-file-path=${target}`];
   return execFileSync(process.execPath, args, { cwd: root, input: source, encoding: "utf8" });
 }
 
-function generate(): string {
+function generate(folder: string, name: string): string {
   const out = mkdtempSync(join(tmpdir(), "portolan-protobuf-"));
   try {
     const template = {
@@ -38,8 +44,8 @@ function generate(): string {
     };
     const args = [join(bin, "buf"), "generate", folder, "--template", JSON.stringify(template)];
     execFileSync(process.execPath, args, { stdio: "inherit" });
-    const text = readFileSync(join(out, "kubernetes_pb.ts"), "utf8");
-    return `// Generated from kubernetes.proto by scripts/generate-protobuf.ts: not to be changed by hand.\n${text}`;
+    const text = readFileSync(join(out, `${name}_pb.ts`), "utf8");
+    return `// Generated from ${name}.proto by scripts/generate-protobuf.ts: not to be changed by hand.\n${text}`;
   } finally {
     rmSync(out, { recursive: true });
   }

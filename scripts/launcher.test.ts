@@ -1,10 +1,11 @@
 import assert from "node:assert/strict";
 import { type ChildProcess, execFileSync, spawn, spawnSync } from "node:child_process";
 import { once } from "node:events";
-import { chmodSync, cpSync } from "node:fs";
+import { chmodSync, cpSync, symlinkSync } from "node:fs";
 import { delimiter, join } from "node:path";
 import { type TestContext, test } from "node:test";
-import { isSupported } from "../bin/find-node.mjs";
+import { isSupported, OLDEST_NODE } from "../bin/find-node.mjs";
+import { untilTrue } from "../test/support/until-true.ts";
 import { skipWithout } from "./lib/system-tools.mjs";
 import { makeTree, writeTree } from "./lib/test-tree.ts";
 
@@ -107,9 +108,59 @@ test("a signal to reload that comes before the program listens opens no debugger
   assert.deepEqual([status, started, stderr], [0, { url: "none" }, ""]);
 });
 
-test("is a command of its own", (t) => {
+/** Folders of executables for PATH: those of the system for `readlink`, and first one with such a `node`. */
+function pathWithNode(t: TestContext, text: string): string {
+  const folder = makeTree(t, { node: text });
+  chmodSync(join(folder, "node"), 0o755);
+  return [folder, "/usr/bin", "/bin"].join(delimiter);
+}
+
+const TOO_OLD = "#!/bin/sh\necho 'the old Node was started' >&2\nexit 97\n";
+
+test("as a command, becomes the pinned Node without a start of the one in PATH", async (t) => {
   const home = makeInstallation(t, { ...BUILT, ...PINNED });
-  assert.equal(run(join(home, "bin/portolan"), ["4"]).status, 4);
+  const env = { ...process.env, PATH: pathWithNode(t, TOO_OLD) };
+  const command = join(home, "..", ".bin", "portolan");
+  writeTree(join(home, ".."), { ".bin/.keep": "" });
+  symlinkSync(join("..", "portolan", "bin", "portolan"), command);
+  for (const [file, cwd] of [
+    [command, "/"],
+    ["./.bin/portolan", join(home, "..")],
+  ] as const) {
+    const child = spawn(file, ["4", "x y", ""], { env, cwd, stdio: ["ignore", "pipe", "inherit"] });
+    const ended = once(child, "close");
+    const { lines } = lineReader(child);
+    assert.deepEqual(await ended, [4, null]);
+    const { pid, argv, node } = JSON.parse(lines()[0] ?? "");
+    assert.deepEqual([pid, argv, node], [child.pid, ["4", "x y", ""], "node_modules/24.21.0"]);
+  }
+});
+
+test("as a command, prefers its own Node, and becomes the one in PATH where no other is new enough", (t) => {
+  const own = "node_modules/portolan/node_modules";
+  const env = { PATH: pathWithNode(t, fakeNode("PATH")) };
+  const startedBy = (files: Readonly<Record<string, string>>) => {
+    const home = makeInstallation(t, { ...BUILT, ...files });
+    const { status, started } = run(join(home, "bin/portolan"), ["3"], env);
+    assert.equal(status, 3);
+    return started.node;
+  };
+  assert.equal(startedBy({ ...PINNED, ...nodePackage(own, `${OLDEST_NODE}.0`) }), `${own}/${OLDEST_NODE}.0`);
+  assert.equal(startedBy({ ...PINNED, ...nodePackage(own, "24.10.9") }), "node_modules/24.21.0");
+  assert.equal(startedBy(nodePackage("node_modules", "22.20.0")), "PATH");
+  assert.equal(startedBy(nodePackage("node_modules", "26.0.0")), "node_modules/26.0.0");
+  assert.equal(startedBy(nodePackage("node_modules", "new")), "PATH");
+  assert.equal(startedBy({}), "PATH");
+});
+
+test("as a command, says that there is no Node at all", (t) => {
+  const home = makeInstallation(t, BUILT);
+  const { status, stderr } = run(join(home, "bin/portolan"), [], { PATH: join(home, "bin") });
+  assert.equal(status, 127);
+  assert.equal(
+    stderr,
+    `Portolan needs Node ${OLDEST_NODE} or newer, and there is no node in PATH. Install it: https://nodejs.org\n`,
+  );
 });
 
 for (const how of ["spawn", "execve"]) {
@@ -210,19 +261,26 @@ function lineReader(child: ChildProcess) {
     child.emit("printed");
   });
   const lines = () => text.split(/\r?\n/);
-  const until = async (line: string) => {
-    // A terminal shows the key itself before what it caused: "^Cgot SIGINT".
-    while (!lines().some((printed) => printed.endsWith(line))) await once(child, "printed");
-  };
+  // A terminal shows the key itself before what it caused: "^Cgot SIGINT".
+  const until = (line: string) =>
+    untilTrue(() => lines().some((printed) => printed.endsWith(line)), { what: line, log: () => text });
   return { lines, until };
 }
 
 const SIGNALS = ["SIGINT", "SIGQUIT", "SIGUSR1", "SIGUSR2", "SIGHUP", "SIGTERM"] as const;
 
-for (const how of ["spawn", "execve"]) {
+/** The command line of the launcher: as a command, or as if under a Node that is too old. */
+function commandLine(how: string, home: string): [command: string, ...args: string[]] {
+  return how === "shell"
+    ? [join(home, "bin", "portolan")]
+    : [process.execPath, join(home, "as-old-node.mjs"), how];
+}
+
+for (const how of ["spawn", "execve", "shell"]) {
   test(`forwards signals and passes on the exit code (${how})`, async (t) => {
     const home = makeInstallation(t, { ...BUILT, ...PINNED });
-    const child = spawn(process.execPath, [join(home, "as-old-node.mjs"), how, "wait"], {
+    const [command, ...args] = commandLine(how, home);
+    const child = spawn(command, [...args, "wait"], {
       stdio: ["pipe", "pipe", "inherit"],
       // Without a terminal: no keyboard could have sent the signal.
       detached: true,
@@ -243,9 +301,8 @@ for (const how of ["spawn", "execve"]) {
 
   test(`ends by the signal that ended the program (${how})`, async (t) => {
     const home = makeInstallation(t, { ...BUILT, ...PINNED });
-    const child = spawn(process.execPath, [join(home, "as-old-node.mjs"), how, "wait"], {
-      stdio: ["pipe", "pipe", "inherit"],
-    });
+    const [command, ...args] = commandLine(how, home);
+    const child = spawn(command, [...args, "wait"], { stdio: ["pipe", "pipe", "inherit"] });
     const ended = once(child, "exit");
     const { lines, until } = lineReader(child);
     await until("ready");
@@ -254,17 +311,18 @@ for (const how of ["spawn", "execve"]) {
   });
 }
 
-for (const [how, script] of [
-  ["in one process", "bin/portolan"],
-  ["as the child of an old Node", "as-old-node.mjs spawn"],
-]) {
+for (const [how, commandIn] of [
+  ["in one process", (home: string) => `"${process.execPath}" "${home}"/bin/portolan`],
+  ["as a command", (home: string) => `"${home}"/bin/portolan`],
+  ["as the child of an old Node", (home: string) => `"${process.execPath}" "${home}"/as-old-node.mjs spawn`],
+] as const) {
   test(`ends with npx, which hands SIGTERM to no more than its shell (${how})`, {
     skip: skipWithout("npx"),
   }, async (t) => {
     const home = makeInstallation(t, { "package.json": "{}", ...BUILT, ...PINNED });
     const command = join(home, "..", ".bin", "portolan");
     writeTree(join(home, ".."), {
-      ".bin/portolan": `#!/bin/sh\nexec "${process.execPath}" "${home}"/${script} "$@"\n`,
+      ".bin/portolan": `#!/bin/sh\nexec ${commandIn(home)} "$@"\n`,
     });
     chmodSync(command, 0o755);
     const npx = spawn("npx", ["--no-install", "portolan", "wait"], {

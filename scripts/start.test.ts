@@ -5,6 +5,7 @@ import { once } from "node:events";
 import { cpSync, readFileSync, symlinkSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { type TestContext, test } from "node:test";
+import { untilTrue } from "../test/support/until-true.ts";
 import { makeTree } from "./lib/test-tree.ts";
 
 const project = join(import.meta.dirname, "..");
@@ -65,9 +66,8 @@ function start(root: string, args: readonly string[]) {
     output += text;
     child.emit("printed");
   });
-  const until = async (pattern: RegExp) => {
-    while (!pattern.test(output)) await once(child, "printed");
-  };
+  const until = (pattern: RegExp) =>
+    untilTrue(() => pattern.test(output), { what: String(pattern), log: () => output });
   return { child, ended: once(child, "close"), until, output: () => output };
 }
 

@@ -47,6 +47,7 @@ const CHUNKS = [
   // With what leads there: few plugins have either language.
   { name: "expression", holds: /^(expression\/|plugin\/(facts\/query-environment|config\/source-text)\.)/ },
   { name: "yaml", holds: /(^|\/)node_modules\/yaml\// },
+  { name: "language-server", holds: /(^|\/)node_modules\/vscode-/ },
   { name: "protobuf", holds: /(^|\/)node_modules\/@bufbuild\/protobuf\// },
   { name: "upstream", holds: /^upstream\/(?!(encrypted|http2|quic)\/|(encrypted|grpc)-upstream\.)/ },
   { name: "etcd", holds: /^etcd\// },
@@ -64,6 +65,15 @@ const BUNDLED = new Map([
   ["yaml", { main: "browser/index.js", licence: "yaml/LICENSE" }],
   // It comes without the text of its licence, which is also that of this project.
   ["@bufbuild/protobuf", { licence: "../LICENSE" }],
+  ["diff", { licence: "diff/LICENSE" }],
+  // The language server.
+  ...[
+    "vscode-jsonrpc",
+    "vscode-languageserver",
+    "vscode-languageserver-protocol",
+    "vscode-languageserver-textdocument",
+    "vscode-languageserver-types",
+  ].map((name) => /** @type {const} */ ([name, { licence: `${name}/License.txt` }])),
 ]);
 
 const [src = "", dist = ""] = process.argv.slice(2).map((path) => resolve(path));
@@ -168,14 +178,26 @@ function resolveId(id) {
   const bundled = BUNDLED.get(name);
   if (bundled === undefined) return { id, external: true };
   const folder = join(PACKAGES, name);
-  const file = bundled.main ?? describePackage(folder).exports[`.${path}`]?.import;
+  const file = bundled.main ?? exportedFile(describePackage(folder), path);
   if (file === undefined) throw new Error(`${name} exports no .${path}`);
   return join(folder, file);
 }
 
 /**
+ * @param {ReturnType<typeof describePackage>} description
+ * @param {string} path
+ * @returns {string | undefined}
+ */
+function exportedFile({ exports, module }, path) {
+  if (exports === undefined) return path === "" ? module : undefined;
+  const { import: imported, node, default: other } = exports[`.${path}`] ?? {};
+  return (typeof imported === "object" ? imported.default : imported) ?? node ?? other;
+}
+
+/**
+ * @typedef {{ import?: string | { default: string }, node?: string, default?: string }} Conditions
  * @param {string} folder
- * @returns {{ version: string, exports: Record<string, { import: string }> }}
+ * @returns {{ version: string, exports?: Record<string, Conditions>, module?: string }}
  */
 function describePackage(folder) {
   return JSON.parse(readFileSync(join(folder, "package.json"), "utf8"));

@@ -38,6 +38,16 @@ const PLAIN_OUTPUT = { ...process.env, CI: undefined, FORCE_COLOR: undefined, NO
 
 const scripts = dirname(dirname(fileURLToPath(import.meta.url)));
 
+const CORES = availableParallelism();
+
+/** How many test processes run at a time. */
+const PROCESSES = {
+  /** Unit tests are busy all the time. Each process takes up to a gigabyte. */
+  cpuBound: Math.min(2, CORES),
+  /** Black-box tests mostly wait: for servers that start, for timers, for the network. */
+  waiting: Math.min(4, 2 * CORES),
+} as const;
+
 /** What depends on sockets, memory and the start. All of `test/` would take as long again. */
 const PLAIN_TESTS = [
   "test/transports/{descriptors,tcp-framing}.test.ts",
@@ -83,7 +93,7 @@ export const STEPS: readonly Step[] = [
     "scripts",
     "tests of bin/, scripts/ and bench/, each file in a process of its own",
     ["scripts/**/*.test.ts", "bench/**/*.test.ts"],
-    runApart,
+    (files, selection) => runApart(files, selection, PROCESSES.cpuBound),
   ),
   tests(
     "program",
@@ -91,7 +101,7 @@ export const STEPS: readonly Step[] = [
     ["test/**/*.test.ts"],
     async (files, selection) => {
       const built = await buildProgram(selection.root);
-      return built.failed > 0 ? built : sum([built, await runApart(files, selection)]);
+      return built.failed > 0 ? built : sum([built, await runApart(files, selection, PROCESSES.waiting)]);
     },
   ),
   tests(
@@ -101,7 +111,9 @@ export const STEPS: readonly Step[] = [
     async (files, selection) => {
       const built = await buildProgram(selection.root);
       const env = { PORTOLAN_RUNTIME: "plain" };
-      return built.failed > 0 ? built : sum([built, await runApart(files, selection, env)]);
+      return built.failed > 0
+        ? built
+        : sum([built, await runApart(files, selection, PROCESSES.waiting, env)]);
     },
   ),
 ];
@@ -163,32 +175,36 @@ function runTogether(files: readonly string[], selection: Selection): Promise<Ou
   const groups = Array.from({ length: Math.ceil(files.length / FILES_TOGETHER) }, (_, index) =>
     files.slice(index * FILES_TOGETHER, (index + 1) * FILES_TOGETHER),
   );
-  return runGroups(groups, selection, MINUTE);
+  return runGroups(groups, selection, { processes: PROCESSES.cpuBound, testTimeout: MINUTE });
 }
 
 /** Each file in a process of its own. */
 function runApart(
   files: readonly string[],
   selection: Selection,
+  processes: number,
   env?: Readonly<Record<string, string>>,
 ): Promise<Outcome> {
   return runGroups(
     files.map((file) => [file]),
     selection,
-    2 * MINUTE,
-    env,
+    { processes, testTimeout: 2 * MINUTE, env },
   );
 }
 
-/**
- * Each group in a process of its own, two at a time.
- * @param testTimeout milliseconds
- */
+interface GroupOptions {
+  /** How many run at a time. */
+  readonly processes: number;
+  /** Milliseconds. */
+  readonly testTimeout: number;
+  readonly env?: Readonly<Record<string, string>> | undefined;
+}
+
+/** Each group in a process of its own. */
 async function runGroups(
   groups: readonly (readonly string[])[],
   { root, name }: Selection,
-  testTimeout: number,
-  env?: Readonly<Record<string, string>>,
+  { processes, testTimeout, env }: GroupOptions,
 ): Promise<Outcome> {
   const waiting = groups.entries();
   const outcomes: Outcome[] = [];
@@ -202,7 +218,7 @@ async function runGroups(
         timeout: 10 * MINUTE,
       });
   };
-  await Promise.all(Array.from({ length: Math.min(2, availableParallelism()) }, worker));
+  await Promise.all(Array.from({ length: processes }, worker));
   return sum(outcomes);
 }
 

@@ -20,6 +20,16 @@ export const COMMANDS: readonly CommandEntry[] = [
     flags: async () => (await import("./check/check.ts")).CHECK_FLAGS,
   },
   {
+    name: "fmt",
+    words: "[FLAGS] [FILE...]",
+    about: "formats Corefiles",
+    wordKind: "files",
+    page: "fmt.md",
+    exitCodes: EXIT_CODES.fmt,
+    load: async () => (await import("./fmt/fmt.ts")).fmt,
+    flags: async () => (await import("./fmt/fmt.ts")).FMT_FLAGS,
+  },
+  {
     name: "explain",
     words: "NAME [TYPE]",
     about: "traces a query, plugin by plugin",

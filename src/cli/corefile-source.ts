@@ -18,10 +18,12 @@ export function isStandardInput(name: string): boolean {
 export class UnreadableCorefile extends Error {
   override readonly name = "UnreadableCorefile";
   readonly file: string;
+  readonly reason: string;
 
   constructor(file: string, reason: string) {
     super(`cannot read the Corefile ${JSON.stringify(file).slice(1, -1)}: ${reason}`);
     this.file = file;
+    this.reason = reason;
   }
 }
 

@@ -4,6 +4,7 @@ const DAEMON = "0 ended by a signal, 1 cannot start, 2 wrong command line";
 
 export const EXIT_CODES = {
   check: "0 no errors, 1 errors (with -strict warnings too), 2 nothing could be checked",
+  fmt: "0 done, 1 with -check if a file is not formatted, 2 something cannot be formatted",
   explain: "0 explained, whatever the answer, 2 nothing could be explained",
   doctor: "0 nothing is wrong, 1 something is wrong, 2 nothing could be examined",
   live: "0 done, 2 the server cannot be asked, or wrong command line",

@@ -29,8 +29,8 @@ import { type Ending, obeySignals } from "./signals.ts";
 import { zoneLines } from "./zone-list.ts";
 
 const STDOUT = 1;
-/** Bytes of heap; more than a small Corefile needs. */
-const MUCH_AT_START = 20 * 1024 * 1024;
+/** Bytes of heap; more than a small Corefile and the client of a cluster need. */
+const MUCH_AT_START = 26 * 1024 * 1024;
 
 /** Hooks of a command that runs a server. */
 export interface ServeHooks {

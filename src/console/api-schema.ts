@@ -106,6 +106,9 @@ const nowWithoutHistory = {
   memory: object({ resident: number, heap: number, limit: orNull(number) }),
   pauses: object({ p99: number, longest: number }),
   shed: number,
+  notReady: list(text),
+  troubles: list(object({ plugin: text, block: text, subject: text, reason: text })),
+  servedStale: number,
   sampling: object({ interval: integer, missed: number }),
   upstreams: list(
     object({
@@ -196,9 +199,12 @@ const blocks = list(
 
 const caches = list(object({ zones: list(text), entries: integer, octets: integer, maxOctets: integer }));
 
-const machine = object({
+const machineMembers = {
   finished: number,
   memory: object({ resident: orNull(number), peak: orNull(number), limit: orNull(number) }),
+  cpu: orNull(
+    object({ periods: number, throttledPeriods: number, throttled: number, pressure: orNull(number) }),
+  ),
   udp: orNull(
     object({
       received: number,
@@ -216,12 +222,14 @@ const machine = object({
       notInserted: number,
     }),
   ),
-});
+};
+
+const refusal = orNull(object({ at: number, reason: text, diagnostics: list(diagnostic) }));
 
 /** Answers by path; those to `POST` have the method in front. */
 const ANSWERS: Readonly<Record<string, Schema>> = {
   "/api/v1/now": now,
-  "/api/v1/machine": machine,
+  "/api/v1/machine": object(machineMembers),
   "/api/v1/queries": object({ queries: list(query) }),
   "/api/v1/who": object({
     queries: number,
@@ -241,7 +249,7 @@ const ANSWERS: Readonly<Record<string, Schema>> = {
     sha512: text,
     inForceSince: number,
     diagnostics: list(diagnostic),
-    refused: orNull(object({ at: number, reason: text, diagnostics: list(diagnostic) })),
+    refused: refusal,
     blocks,
   }),
   "/api/v1/cache": object({
@@ -285,12 +293,12 @@ export const API_SCHEMA: Schema = {
   properties: ANSWERS,
 };
 
-/** The facts about a server in a capture: parts of the API's answers. */
+/** The facts about a server in a capture: parts of the API's answers. Old captures lack the optional ones. */
 export const FACTS_SCHEMA: Schema = object({
-  now: object(nowWithoutHistory),
-  machine,
+  now: object(nowWithoutHistory, ["notReady", "troubles", "servedStale"]),
+  machine: object(machineMembers, ["cpu"]),
   caches,
-  configuration: object({ file: text, text, blocks }),
+  configuration: object({ file: text, text, blocks, refused: refusal }, ["refused"]),
 });
 
 const probe = object({ path: text, period: number, failures: number, timeout: number });
@@ -309,9 +317,15 @@ export const POD_SCHEMA: Schema = object(
   ["readiness", "liveness", "memoryLimit"],
 );
 
-export const IMPOSSIBLE_NAME_SCHEMA: Schema = object({
+export const IMPOSSIBLE_NAME_SCHEMA: Schema = object(
+  { name: text, rcode: text, answer: list(text), plugin: text, upstream: text },
+  ["upstream"],
+);
+
+export const FAILED_NAME_SCHEMA: Schema = object({
   name: text,
-  rcode: text,
-  answer: list(text),
+  type: text,
   plugin: text,
+  rcode: text,
+  reason: text,
 });

@@ -98,10 +98,27 @@ export interface NowView {
   /** Milliseconds of the last minute. */
   readonly pauses: { readonly p99: number; readonly longest: number };
   readonly shed: number;
+  /** Names of the plugins that are not ready, as in `/ready`, each once. */
+  readonly notReady: readonly string[];
+  /** What the plugins cannot do at present. */
+  readonly troubles: readonly TroubleRow[];
+  /** Expired answers given by caches since the start. */
+  readonly servedStale: number;
   /** One query in this many is sampled; `missed` were overwritten before they were read. */
   readonly sampling: { readonly interval: number; readonly missed: number };
   /** Seconds of a point, and the points of the last hour, oldest first. */
   readonly history: { readonly step: number; readonly points: readonly HistoryPoint[] };
+}
+
+/** A part of a plugin's work that fails at present. */
+export interface TroubleRow {
+  readonly plugin: string;
+  /** Keys of its server block. */
+  readonly block: string;
+  /** An upstream, a zone, a resource of the cluster. */
+  readonly subject: string;
+  /** In the words of the log. */
+  readonly reason: string;
 }
 
 export interface ClusterRow {
@@ -128,6 +145,16 @@ export interface MachineView {
     readonly peak: number | null;
     readonly limit: number | null;
   };
+  /** Time without a processor: the quota of the cgroup, and competition on the machine. */
+  readonly cpu: {
+    /** Periods of the quota, and those in which it was used up, since the creation of the cgroup; 0 without a quota. */
+    readonly periods: number;
+    readonly throttledPeriods: number;
+    /** Milliseconds that its threads waited for the quota, in all. */
+    readonly throttled: number;
+    /** Percentage of the last minute in which a thread waited for a processor (PSI). */
+    readonly pressure: number | null;
+  } | null;
   /** Datagrams of the network namespace since its creation. */
   readonly udp: {
     readonly received: number;

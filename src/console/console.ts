@@ -14,11 +14,12 @@ import type { EventStream } from "./http/event-stream.ts";
 import { RequestError } from "./http/request-error.ts";
 import { percentile } from "./latency.ts";
 import { machineFacts } from "./machine-facts.ts";
-import { shedQueries, upstreamRows } from "./metric-facts.ts";
+import { shedQueries, staleAnswers, upstreamRows } from "./metric-facts.ts";
 import { ProcessFacts } from "./process-facts.ts";
 import { QueryFilter, queryRow } from "./query-row.ts";
 import { QuerySources } from "./streams.ts";
 import { TopLists } from "./top-lists.ts";
+import { troubleFacts } from "./trouble-facts.ts";
 import { Workloads } from "./workloads.ts";
 
 export interface ConsoleSite {
@@ -244,6 +245,8 @@ export class Console {
       memory: this.#process.memory(machine.memoryLimit),
       pauses: this.#process.pauses(),
       shed: shedQueries(snapshot),
+      ...troubleFacts(control),
+      servedStale: staleAnswers(snapshot),
       sampling: { interval: sources?.interval ?? 1, missed: sources?.missed ?? 0 },
       history: { step: STEP, points },
     };

@@ -3,6 +3,7 @@ import { once } from "node:events";
 import { createServer, type ServerResponse } from "node:http";
 import { test } from "node:test";
 import { setImmediate } from "node:timers/promises";
+import { untilTrue } from "../../test/support/until-true.ts";
 import type { NowView } from "./api-types.ts";
 import { FleetWatch } from "./fleet-watch.ts";
 
@@ -12,7 +13,12 @@ const OWN: NowView = {
   ...{ time: 0, version: "1", hostname: "own", startedAt: 0, threads: 1, rate: 0 },
   minute: { queries: 0, rcodes: {}, types: {}, hitRatio: null, p50: null, p90: null, p99: null },
   ...{ upstreams: [], clusters: [], memory: { resident: 0, heap: 0, limit: null } },
-  ...{ pauses: { p99: 0, longest: 0 }, shed: 0, sampling: { interval: 1, missed: 0 } },
+  ...{
+    pauses: { p99: 0, longest: 0 },
+    shed: 0,
+    ...{ notReady: [], troubles: [], servedStale: 0 },
+    sampling: { interval: 1, missed: 0 },
+  },
   history: { step: 5, points: [] },
 };
 
@@ -130,10 +136,10 @@ test("those that have answered are shown while one hangs, which is away when its
     return [rowOf(good.address), rowOf(hanging.address)];
   };
   // The view does not wait for it.
-  while ((await rows())[0] === "awaited");
+  await untilTrue(async () => (await rows())[0] !== "awaited");
   assert.deepEqual(await rows(), ["own", "awaited"]);
   giveUp();
-  while ((await rows())[1] === "awaited");
+  await untilTrue(async () => (await rows())[1] !== "awaited");
   assert.deepEqual(await rows(), ["own", "no answer within 2 s"]);
   await Promise.all([good, hanging].map(({ stop }) => stop()));
 });
@@ -147,11 +153,11 @@ test("one that begins to hang is shown as it was until its time is up", async ()
     await setImmediate();
     return (await watch.view()).replicas[0];
   };
-  while ((await row())?.awaited);
+  await untilTrue(async () => (await row())?.awaited === false);
   pass(1_001);
   assert.equal((await row())?.now?.hostname, "own");
   giveUp();
-  while ((await row())?.now !== null);
+  await untilTrue(async () => (await row())?.now === null);
   assert.equal((await row())?.problem, "no answer within 2 s");
   await replica.stop();
 });
@@ -170,7 +176,7 @@ test("a slow name look-up delays no replica, and removes none", async () => {
   };
   assert.deepEqual(await rows(), [[name, "awaited"]]);
   lookUps.shift()?.(["127.0.0.1"]);
-  while ((await rows())[0]?.[1] === "awaited");
+  await untilTrue(async () => (await rows())[0]?.[1] !== "awaited");
   assert.deepEqual(await rows(), [[replica.address, "own"]]);
   pass(1_001);
   assert.deepEqual(await rows(), [[replica.address, "own"]]);

@@ -1,6 +1,6 @@
 /** Counters of the kernel for the process's network namespace, and the memory of the process, from /proc. */
 import { readFileSync } from "node:fs";
-import type { ReadSystemFile } from "../runtime/memory-limit.ts";
+import { filesOfGroups, type ReadSystemFile } from "../runtime/memory-limit.ts";
 import type { MachineView } from "./api-types.ts";
 
 /**
@@ -19,9 +19,29 @@ export function machineFacts(
       peak: kibibytes(status, "VmHWM"),
       limit: limit ?? null,
     },
+    cpu: cpuFacts(read),
     udp: udpFacts(ports, read),
     conntrack: conntrackFacts(read),
   };
+}
+
+/** Quotas of the process's control groups (cgroups(7)) of both versions: the group that was throttled longest counts. */
+function cpuFacts(read: ReadSystemFile): MachineView["cpu"] {
+  const pressure = /^some .*\bavg60=([\d.]+)/m.exec(read("/proc/pressure/cpu") ?? "")?.[1];
+  let found: NonNullable<MachineView["cpu"]> | undefined;
+  for (const text of filesOfGroups("cpu", "cpu.stat", read)) {
+    const number = (name: string): number => Number(new RegExp(`^${name} (\\d+)$`, "m").exec(text)?.[1] ?? 0);
+    const facts = {
+      periods: number("nr_periods"),
+      throttledPeriods: number("nr_throttled"),
+      // Version 1 counts nanoseconds, version 2 microseconds.
+      throttled: number("throttled_time") / 1e6 || number("throttled_usec") / 1e3,
+      pressure: pressure === undefined ? null : Number(pressure),
+    };
+    if (found === undefined || facts.throttled > found.throttled) found = facts;
+  }
+  if (found !== undefined || pressure === undefined) return found ?? null;
+  return { periods: 0, throttledPeriods: 0, throttled: 0, pressure: Number(pressure) };
 }
 
 function udpFacts(ports: ReadonlySet<number>, read: ReadSystemFile): MachineView["udp"] {

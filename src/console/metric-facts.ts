@@ -53,7 +53,15 @@ export function upstreamRows(metrics: readonly MetricSnapshot[]): UpstreamRow[] 
 }
 
 export function shedQueries(metrics: readonly MetricSnapshot[]): number {
-  const series = metrics.find(({ name }) => name === "portolan_dns_shed_total")?.series ?? [];
+  return total(metrics, "portolan_dns_shed_total");
+}
+
+export function staleAnswers(metrics: readonly MetricSnapshot[]): number {
+  return total(metrics, "coredns_cache_served_stale_total");
+}
+
+function total(metrics: readonly MetricSnapshot[], family: string): number {
+  const series = metrics.find(({ name }) => name === family)?.series ?? [];
   return series.reduce((sum, { numbers }) => sum + (numbers[0] ?? 0), 0);
 }
 

@@ -40,6 +40,7 @@ function makeView(hostname: string, points: readonly HistoryPoint[] = []): First
       memory: { resident: 64 * 2 ** 20, heap: 2 ** 24, limit: null },
       pauses: { p99: 1, longest: 7 },
       shed: 0,
+      ...{ notReady: [], troubles: [], servedStale: 0 },
       sampling: { interval: 1, missed: 0 },
       history: { step: 5, points },
     },

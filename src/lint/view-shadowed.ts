@@ -1,4 +1,5 @@
 import { formatPlace } from "../corefile/diagnostic.ts";
+import { formatServerKey } from "../corefile/server-key.ts";
 import { optionLines } from "../plugin/contract/zone-claims.ts";
 import { constantOf } from "./constant-expression.ts";
 import type { LintBlock } from "./lint-block.ts";
@@ -11,9 +12,19 @@ export const viewShadowed: LintRule = {
   about: "a server block takes all queries that the view of a later one could take",
 
   check({ blocks }, report) {
-    for (const [index, block] of blocks.entries()) {
+    // By each key: a configuration may have thousands of blocks, and only those with a common key matter.
+    const before = new Map<string, LintBlock[]>();
+    for (const block of blocks) {
+      const [first] = block.keys;
+      const shadow = before
+        .get(first === undefined ? "" : formatServerKey(first))
+        ?.find((other) => takesAllOf(other, block));
+      for (const key of new Set(block.keys.map(formatServerKey))) {
+        const others = before.get(key);
+        if (others === undefined) before.set(key, [block]);
+        else others.push(block);
+      }
       const [view] = block.directives.filter(({ name }) => name.text === "view");
-      const shadow = blocks.slice(0, index).find((other) => takesAllOf(other, block));
       if (shadow === undefined) continue;
       // Two blocks without a view cannot share a key; that is an error already.
       if (view === undefined && !hasView(shadow)) continue;

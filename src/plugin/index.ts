@@ -29,7 +29,7 @@ export {
   ValueProblem,
 } from "./config/values.ts";
 export { definePlugin, type PluginDefinition, SetupError } from "./contract/define-plugin.ts";
-export type { PlacedPlugin, PluginInstance } from "./contract/plugin-instance.ts";
+export type { PlacedPlugin, PluginFault, PluginInstance } from "./contract/plugin-instance.ts";
 export { ServiceKey } from "./contract/service.ts";
 export type { HttpHandler, Random, Site } from "./contract/site.ts";
 export type { TransferSource } from "./contract/transfer.ts";

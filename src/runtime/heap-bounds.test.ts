@@ -1,7 +1,8 @@
 import assert from "node:assert/strict";
 import { spawnSync } from "node:child_process";
 import { test } from "node:test";
-import { heapBounds } from "./heap-bounds.ts";
+import { FakeClock } from "../lib/time/clock.ts";
+import { heapBounds, holdReducer } from "./heap-bounds.ts";
 
 /** Of the young generation, octets. */
 const SIZE =
@@ -38,6 +39,7 @@ test("the young generation grows to its bound and no further, whatever passes by
         look = callback;
         return { cancel: () => undefined };
       },
+      after: () => ({ cancel: () => undefined }),
     };
     boundHeap({ young: 4 * before, growth: 50 }, clock);
     ${WORK}
@@ -74,6 +76,7 @@ test("the young generation grows to its bound and no further behind a list, wher
       every(_, callback) {
         look = callback;
       },
+      after: () => undefined,
     });
     ${WORK}
     const grown = await work();
@@ -100,6 +103,19 @@ test("the young generation grows to its bound and no further behind a list, wher
   assert.ok(Math.max(grown, again) <= 8 * 1024 * 1024, sizes);
 });
 
+test("V8 does not collect to save memory in the first minute", () => {
+  const clock = new FakeClock();
+  const flags: string[] = [];
+  holdReducer(clock, (flag) => flags.push(flag));
+  clock.advance(59_999);
+  assert.deepEqual(flags, ["--memory-reducer-gc-count=0"]);
+  clock.advance(1);
+  assert.deepEqual(flags, ["--memory-reducer-gc-count=0", "--memory-reducer-gc-count=2"]);
+  holdReducer(clock, (flag) => flags.push(flag)).cancel();
+  clock.advance(60_000);
+  assert.equal(flags.length, 3);
+});
+
 test("what was called once is not compiled anew after a few collections", () => {
   const url = new URL("./heap-bounds.ts", import.meta.url).href;
   const script = `
@@ -117,7 +133,7 @@ test("what was called once is not compiled anew after a few collections", () => 
       return isCompiled(once);
     };
     const before = collectOften();
-    boundHeap({ young: 2 << 20, growth: 25 }, { every: () => undefined });
+    boundHeap({ young: 2 << 20, growth: 25 }, { every: () => undefined, after: () => undefined });
     console.log(JSON.stringify([before, collectOften()]));
     process.exit();`;
   const { stdout, stderr } = spawnSync(process.execPath, ["--input-type=module", "--eval", script], {
@@ -136,7 +152,7 @@ test("objects stay where they are, and what comes later lies between them", () =
     const memory = await loadMemoryRelease();
     const size = () => getHeapSpaceStatistics().find(({ space_name }) => space_name === "old_space").space_size;
     const make = (count) => Array.from({ length: count }, (_, each) => ({ each, text: [each] }));
-    boundHeap({ young: 1 << 20, growth: 50 }, { every: () => undefined });
+    boundHeap({ young: 1 << 20, growth: 50 }, { every: () => undefined, after: () => undefined });
     // One object of eight stays.
     let held = make(400_000);
     memory.all();

@@ -4,6 +4,7 @@
  */
 import { constants, PerformanceObserver } from "node:perf_hooks";
 import { setTimeout as delay, setImmediate as nextTurn } from "node:timers/promises";
+import { getHeapStatistics } from "node:v8";
 import { runInNewContext } from "node:vm";
 import { collectYoungMeanwhile } from "./heap-bounds.ts";
 import type { ProcessLibrary } from "./linux/libc.ts";
@@ -54,16 +55,20 @@ export async function loadMemoryRelease(): Promise<MemoryRelease> {
     allInTurns: async () => {
       const begin = await loadCollectionInTurns();
       if (begin === undefined) return all();
-      for (let time = 0; time < COLLECTIONS; time++) {
-        if (time > 0) await delay(SWEEPING, undefined, { ref: false });
+      for (let time = 1; ; time++) {
+        const before = heapSize();
         await collectionAfter(begin);
+        if (time === COLLECTIONS || !isWorthAnother(before, heapSize())) break;
+        await delay(SWEEPING, undefined, { ref: false });
       }
       await trimBeside?.();
     },
     allInFewTurns: async () => {
-      for (let time = 0; time < COLLECTIONS; time++) {
+      for (let time = 1; time <= COLLECTIONS; time++) {
+        const { used } = heapSize();
         collect?.({ type: "major", execution: "sync" });
         await nextTurn();
+        if (used - heapSize().used < LITTLE * used) break;
       }
       trim?.(0);
     },
@@ -71,11 +76,10 @@ export async function loadMemoryRelease(): Promise<MemoryRelease> {
   };
 }
 
-/**
- * The second collection frees the targets of weak references; and a collection that was already running does not save
- * memory.
- */
+/** At most: see {@link isWorthAnother}. */
 const COLLECTIONS = 2;
+/** Share of the used heap. A collection that frees less leaves little for the next one, which takes 40 to 80 ms of CPU. */
+const LITTLE = 1 / 8;
 /**
  * Milliseconds in which V8's helpers sweep after a collection, even with little CPU. If the next collection begins
  * before they are done, it has to finish their work itself, in a long pause.
@@ -104,6 +108,27 @@ async function loadCollectionInTurns(): Promise<(() => void) | undefined> {
     // koffi is an optional dependency.
     return undefined;
   }
+}
+
+/** Bytes of V8's heap. */
+export interface HeapSize {
+  readonly used: number;
+  /** With the free memory that V8 holds. */
+  readonly total: number;
+}
+
+function heapSize(): HeapSize {
+  const { used_heap_size: used, total_heap_size: total } = getHeapStatistics();
+  return { used, total };
+}
+
+/**
+ * Whether another collection would free much: the targets of weak references go one collection after what referred to
+ * them. And a collection that was already running when it was asked for does not save memory: V8 then holds as much as
+ * before.
+ */
+export function isWorthAnother(before: HeapSize, after: HeapSize): boolean {
+  return after.total >= before.total || before.used - after.used >= LITTLE * before.used;
 }
 
 /** Resolves at the end of the next collection of the whole heap. */

@@ -3,6 +3,7 @@ import { createSocket } from "node:dgram";
 import { connect } from "node:net";
 import { describe, test } from "node:test";
 import { setTimeout as sleep } from "node:timers/promises";
+import { untilTrue } from "../../test/support/until-true.ts";
 import { memoryHost } from "../corefile/host.ts";
 import {
   A,
@@ -370,7 +371,7 @@ describe("reload", () => {
     assert.ok(app.log.lines.includes("[INFO] Reload abandoned: the server is stopping"));
     assert.deepEqual(app.stopped, []);
     app.gate.warm.resolve();
-    while (app.stopped.length === 0) await new Promise(setImmediate);
+    await untilTrue(() => app.stopped.length > 0);
   });
 
   test("goes on where a plugin cannot get warm, and says so", async () => {

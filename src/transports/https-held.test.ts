@@ -4,6 +4,7 @@ import { once } from "node:events";
 import { connect, type Socket } from "node:net";
 import { test } from "node:test";
 import { setImmediate as nextTurn } from "node:timers/promises";
+import { untilTrue } from "../../test/support/until-true.ts";
 import { SystemClock } from "../lib/time/clock.ts";
 import { ConnectionBudget, type ConnectionLimits } from "./connection-budget.ts";
 import { listenHttps } from "./https.ts";
@@ -68,11 +69,11 @@ test("a client that keeps sending queries and reads nothing is disconnected", as
     socket.pause();
     const closed = new Promise((resolve) => socket.once("close", resolve));
     socket.write(GET.repeat(90));
-    while (seen.unread === 0) await nextTurn();
+    await untilTrue(() => seen.unread > 0, { between: () => nextTurn() });
     assert.ok(seen.most <= seen.budget.limits.maxUnsent, `${seen.most}`);
     socket.resume();
     await closed;
-    while (seen.budget.unsent > 0) await nextTurn();
+    await untilTrue(() => seen.budget.unsent === 0, { between: () => nextTurn() });
     assert.equal(seen.unread, 1);
   });
 });
@@ -86,9 +87,9 @@ test("a client that reads gets all of its answers, and nothing is held for it", 
     });
     for (let round = 1; round <= 5; round++) {
       socket.write(GET.repeat(5));
-      while (octets < round * 5 * REPLY_OCTETS) await nextTurn();
+      await untilTrue(() => octets >= round * 5 * REPLY_OCTETS, { between: () => nextTurn() });
     }
-    while (seen.budget.unsent > 0) await nextTurn();
+    await untilTrue(() => seen.budget.unsent === 0, { between: () => nextTurn() });
     assert.deepEqual([octets, seen.unread], [25 * REPLY_OCTETS, 0]);
   });
 });
@@ -114,11 +115,11 @@ test("incomplete bodies are held within the common limit, and others are refused
     const first = await seen.connect();
     first.write(head);
     first.write(Buffer.alloc(50_000));
-    while (seen.budget.unsent < 50_000) await nextTurn();
+    await untilTrue(() => seen.budget.unsent >= 50_000, { between: () => nextTurn() });
     const second = await seen.connect();
     second.write(head);
     second.write(Buffer.alloc(30_000));
-    while (seen.budget.unsent < 80_000) await nextTurn();
+    await untilTrue(() => seen.budget.unsent >= 80_000, { between: () => nextTurn() });
     second.write(Buffer.alloc(29_000));
     const [reply] = await once(second, "data");
     assert.match(String(reply), /^HTTP\/1\.1 400 /);
@@ -128,6 +129,6 @@ test("incomplete bodies are held within the common limit, and others are refused
     assert.match(String(answer), /^HTTP\/1\.1 200 /);
     first.destroy();
     second.destroy();
-    while (seen.budget.unsent > 0) await nextTurn();
+    await untilTrue(() => seen.budget.unsent === 0, { between: () => nextTurn() });
   });
 });

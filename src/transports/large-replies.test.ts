@@ -3,6 +3,7 @@ import assert from "node:assert/strict";
 import { once } from "node:events";
 import { connect } from "node:net";
 import { test } from "node:test";
+import { untilTrue } from "../../test/support/until-true.ts";
 import { FakeClock } from "../lib/time/clock.ts";
 import { ConnectionBudget } from "./connection-budget.ts";
 import { listenTcp } from "./tcp.ts";
@@ -71,14 +72,16 @@ test("connections with incomplete long messages are closed if there is no room f
       socket.write(begun);
     }
     // At first each has room for its message, later only for its share.
-    while (closed < 17) await new Promise((resolve) => setImmediate(resolve));
+    await untilTrue(() => closed >= 17, { between: () => new Promise((resolve) => setImmediate(resolve)) });
     assert.ok(budget.unsent <= 200_000, `${budget.unsent}`);
     const quick = connect(transport.port, "127.0.0.1");
     sockets.push(quick);
     quick.write(Uint8Array.of(0, 1, 7));
     assert.deepEqual(await once(quick, "data"), [Buffer.of(0, 1, 7)]);
     for (const socket of sockets) socket.destroy();
-    while (budget.connections > 0) await new Promise((resolve) => setImmediate(resolve));
+    await untilTrue(() => budget.connections === 0, {
+      between: () => new Promise((resolve) => setImmediate(resolve)),
+    });
     assert.equal(budget.unsent, 0);
   } finally {
     for (const socket of sockets) socket.destroy();

@@ -2,6 +2,7 @@ import assert from "node:assert/strict";
 import { once } from "node:events";
 import { connect, type Socket } from "node:net";
 import { describe, test } from "node:test";
+import { untilTrue } from "../../test/support/until-true.ts";
 import { FakeClock } from "../lib/time/clock.ts";
 import { FixedEndpoint } from "../plugin/message/endpoint.ts";
 import type { StreamLayer } from "./byte-stream-server.ts";
@@ -99,7 +100,9 @@ describe("at the limit of connections", () => {
       receiver.answers = false;
       const patient = await Promise.all([connected(transport), connected(transport)]);
       for (const socket of patient) socket.write(MESSAGE);
-      while (receiver.waiting.length < 2) await new Promise((resolve) => setImmediate(resolve));
+      await untilTrue(() => receiver.waiting.length >= 2, {
+        between: () => new Promise((resolve) => setImmediate(resolve)),
+      });
       const another = await connected(transport);
       await once(another.resume(), "close");
       assert.equal(turnedAway(), 1);
@@ -120,7 +123,9 @@ describe("a client that closes its side", () => {
       receiver.answers = false;
       const socket = await connected(transport);
       socket.end(Buffer.concat([MESSAGE, MESSAGE]));
-      while (receiver.waiting.length < 2) await new Promise((resolve) => setImmediate(resolve));
+      await untilTrue(() => receiver.waiting.length >= 2, {
+        between: () => new Promise((resolve) => setImmediate(resolve)),
+      });
       for (const port of receiver.waiting) {
         port.buffer(1)[0] = 7;
         port.send(1);
@@ -281,7 +286,7 @@ test("late replies are not kept for a client that does not read: over the limit 
     const socket = await connected(transport);
     socket.pause();
     socket.write(Buffer.concat(Array.from({ length: 256 }, () => MESSAGE)));
-    while (receiver.waiting.length < 256) await turn();
+    await untilTrue(() => receiver.waiting.length >= 256, { between: () => turn() });
     let sent = 0;
     for (const port of receiver.waiting) {
       if (port.parts?.isOpen !== true) break;
@@ -312,7 +317,7 @@ test("all clients together leave no more unread than the limit of the process", 
       socket.pause();
       socket.write(Buffer.concat(Array.from({ length: 200 }, () => MESSAGE)));
     }
-    while (receiver.waiting.length < 20 * 200) await turn();
+    await untilTrue(() => receiver.waiting.length >= 20 * 200, { between: () => turn() });
     for (const port of receiver.waiting) {
       port.buffer(60_000);
       port.send(60_000);
@@ -330,7 +335,7 @@ test("an answer of many messages waits for its client, and ends when the client 
     const socket = await connected(transport);
     socket.pause();
     socket.write(MESSAGE);
-    while (receiver.waiting.length < 1) await turn();
+    await untilTrue(() => receiver.waiting.length >= 1, { between: () => turn() });
     const port = receiver.waiting[0];
     assert.ok(port?.parts !== undefined);
     let sent = 0;
@@ -346,9 +351,9 @@ test("an answer of many messages waits for its client, and ends when the client 
     await port.parts.drained();
     assert.ok(send());
     port.drop();
-    while (received < sent * 60_002) await turn();
+    await untilTrue(() => received >= sent * 60_002, { between: () => turn() });
     socket.destroy();
-    while (port.parts.isOpen) await turn();
+    await untilTrue(() => port.parts?.isOpen === false, { between: () => turn() });
     await port.parts.drained();
   });
 });

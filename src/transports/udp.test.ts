@@ -2,6 +2,7 @@ import assert from "node:assert/strict";
 import { createSocket, type Socket } from "node:dgram";
 import { once } from "node:events";
 import { describe, test } from "node:test";
+import { untilTrue } from "../../test/support/until-true.ts";
 import { BATCH } from "../runtime/linux/datagram-batch.ts";
 import { ownLoop } from "../runtime/linux/fixtures/own-loop.ts";
 import { NoForeignFunctions } from "../runtime/linux/libc.ts";
@@ -125,7 +126,9 @@ test("a turn that is over within a batch leaves the rest of it to the next turns
   const most = Math.max(...turns.map(({ length }) => length));
   assert.ok(most <= 4, `${most} datagrams of 1 ms each in one turn`);
   for (const number of all) socket.send(Uint8Array.of(number));
-  while (turns.flat().length === BATCH) await new Promise((resolve) => setImmediate(resolve));
+  await untilTrue(() => turns.flat().length !== BATCH, {
+    between: () => new Promise((resolve) => setImmediate(resolve)),
+  });
   assert.ok(turns.flat().length < 2 * BATCH);
   transport.pause();
   assert.deepEqual(turns.flat(), [...all, ...all]);
@@ -205,7 +208,9 @@ for (const [name, listen] of ways) {
           for (const [index, socket] of sockets.entries())
             socket.send(Uint8Array.of(index), transport.port, "127.0.0.1");
         }
-        while (waiting.length < 200) await new Promise((resolve) => setImmediate(resolve));
+        await untilTrue(() => waiting.length >= 200, {
+          between: () => new Promise((resolve) => setImmediate(resolve)),
+        });
         for (const { port, tag } of waiting.reverse()) {
           port.buffer(1)[0] = tag;
           port.send(1);
@@ -373,7 +378,7 @@ for (const [name, listen] of ways) {
       for (let batch = 0; batch < 2; batch++) {
         raw.send(transport.port);
         for (let each = 0; each < 2; each++) raw.send(transport.port, socket.address().port);
-        while (seen.length < 2 * batch + 2) await new Promise(setImmediate);
+        await untilTrue(() => seen.length >= 2 * batch + 2, { between: () => new Promise(setImmediate) });
       }
       await replies;
       // Plain sockets deliver datagrams one by one, and a batch may continue in another turn.

@@ -7,6 +7,7 @@ import { once } from "node:events";
 import { connect, type Socket } from "node:net";
 import { test } from "node:test";
 import { setImmediate as nextTurn } from "node:timers/promises";
+import { untilTrue } from "../../test/support/until-true.ts";
 import { SystemClock } from "../lib/time/clock.ts";
 import { ConnectionBudget } from "./connection-budget.ts";
 import { listenGrpc } from "./grpc.ts";
@@ -182,7 +183,7 @@ for (const protocol of PROTOCOLS)
       for (const socket of sockets) socket.destroy();
       await transport.close();
     }
-    while (budget.unsent > 0) await nextTurn();
+    await untilTrue(() => budget.unsent === 0, { between: () => nextTurn() });
   });
 
 test("small waiting replies count with Node's objects for them", async () => {
@@ -199,7 +200,7 @@ test("small waiting replies count with Node's objects for them", async () => {
   assert.ok(transport && PROTOCOLS[0]);
   const socket = askAndReadNothing(transport.port, PROTOCOLS[0]);
   try {
-    while (budget.unsent <= budget.limits.maxUnsent) await nextTurn();
+    await untilTrue(() => budget.unsent > budget.limits.maxUnsent, { between: () => nextTurn() });
     const then = answered;
     // The server stops reading from it. Without the objects, a reply of 12 octets would count far less.
     for (let turn = 0; turn < 50; turn++) await nextTurn();
@@ -221,10 +222,10 @@ test("queries that wait to be processed count, whole or not", async () => {
     await once(socket, "connect");
     // Of these, 256 are in flight, and no more.
     socket.write(PROTOCOLS[0].requests(0, 2_000));
-    while (budget.unsent < 10_000) await nextTurn();
+    await untilTrue(() => budget.unsent >= 10_000, { between: () => nextTurn() });
   } finally {
     socket.destroy();
     await transport.close();
   }
-  while (budget.unsent > 0) await nextTurn();
+  await untilTrue(() => budget.unsent === 0, { between: () => nextTurn() });
 });

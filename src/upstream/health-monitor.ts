@@ -10,6 +10,7 @@ import { RecordType } from "../dns/type-names.ts";
 import type { CounterSlot } from "../lib/metrics/metric-slots.ts";
 import type { Clock, Timer } from "../lib/time/clock.ts";
 import { type Exchange, Fit, UpstreamRequest } from "./exchange/exchange.ts";
+import type { ExchangeError } from "./exchange/exchange-error.ts";
 
 export interface HealthProbe {
   /** The name whose NS records are queried. */
@@ -17,6 +18,8 @@ export interface HealthProbe {
   readonly recursionDesired: boolean;
   /** Milliseconds from a failed probe to the next. */
   readonly interval: number;
+  /** Called with the upstream's address and port; see {@link HealthMonitorOptions.changed}. */
+  readonly onChange?: (to: string, change: HealthChange) => void;
 }
 
 export interface HealthMonitorOptions extends HealthProbe {
@@ -24,6 +27,15 @@ export interface HealthMonitorOptions extends HealthProbe {
   readonly clock: Clock;
   /** Counts failed probes. */
   readonly failures: CounterSlot;
+  /** Called at the first failed probe, with the reason, and at the success that ends the failures. */
+  readonly changed?: ((change: HealthChange) => void) | undefined;
+}
+
+export interface HealthChange {
+  /** The reason of the failure; `undefined` once the upstream answers again. */
+  readonly fault: string | undefined;
+  /** Milliseconds since the first failed probe. */
+  readonly since: number;
 }
 
 /** Milliseconds for a probe's answer, and for its connection. */
@@ -33,18 +45,25 @@ export class HealthMonitor {
   readonly #options: HealthMonitorOptions;
   readonly #probe: Probe;
   #fails = 0;
+  #fault = "";
+  #failsSince = 0;
   #checking = false;
   #timer: Timer | undefined;
   #stopped = false;
 
   constructor(options: HealthMonitorOptions) {
     this.#options = options;
-    this.#probe = new Probe(options, (healthy) => this.#concluded(healthy));
+    this.#probe = new Probe(options, (error) => this.#concluded(error));
   }
 
   /** Failed probes since the last success. */
   get fails(): number {
     return this.#fails;
+  }
+
+  /** The reason of the last failed probe; empty since the last success. */
+  get fault(): string {
+    return this.#fault;
   }
 
   /** Whether probes are running: they end with the first success. */
@@ -73,25 +92,37 @@ export class HealthMonitor {
     if (!this.#stopped) this.#options.exchange.send(this.#probe, PROBE_TIMEOUT, PROBE_TIMEOUT);
   }
 
-  #concluded(healthy: boolean): void {
+  #concluded(error: ExchangeError | undefined): void {
     if (this.#stopped) return;
-    if (healthy) {
+    const { clock, changed } = this.#options;
+    if (error === undefined) {
+      const hadFailed = this.#fails > 0;
       this.#fails = 0;
+      this.#fault = "";
       this.#checking = false;
+      if (hadFailed) changed?.({ fault: undefined, since: clock.now() - this.#failsSince });
       return;
     }
     this.#fails++;
+    this.#fault = error.message;
+    if (this.#fails === 1) {
+      this.#failsSince = clock.now();
+      changed?.({ fault: this.#fault, since: 0 });
+    }
     this.#options.failures.increment();
-    this.#timer = this.#options.clock.after(this.#options.interval, () => this.#send());
+    this.#timer = clock.after(this.#options.interval, () => this.#send());
   }
 }
 
 class Probe extends UpstreamRequest {
   readonly bytes: Uint8Array;
   readonly questionEnd: number;
-  readonly #conclude: (healthy: boolean) => void;
+  readonly #conclude: (error: ExchangeError | undefined) => void;
 
-  constructor({ domain, recursionDesired }: HealthProbe, conclude: (healthy: boolean) => void) {
+  constructor(
+    { domain, recursionDesired }: HealthProbe,
+    conclude: (error: ExchangeError | undefined) => void,
+  ) {
     super();
     const question = { name: domain, type: RecordType.NS };
     this.bytes = encodeMessage(makeQuery(question, { flags: recursionDesired ? Flag.RD : 0 }));
@@ -113,10 +144,10 @@ class Probe extends UpstreamRequest {
   }
 
   answered(): void {
-    this.#conclude(true);
+    this.#conclude(undefined);
   }
 
-  failed(): void {
-    this.#conclude(false);
+  failed(error: ExchangeError): void {
+    this.#conclude(error);
   }
 }

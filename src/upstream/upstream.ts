@@ -3,7 +3,7 @@ import type { Clock } from "../lib/time/clock.ts";
 import type { UpstreamAddress } from "./config/address.ts";
 import type { Exchange, ExchangeOptions } from "./exchange/exchange.ts";
 import type { RcodeDurations, UpstreamMetrics } from "./exchange/upstream-metrics.ts";
-import { HealthMonitor, type HealthProbe } from "./health-monitor.ts";
+import { type HealthChange, HealthMonitor, type HealthProbe } from "./health-monitor.ts";
 import { TcpExchange } from "./tcp/tcp-exchange.ts";
 import type { OpenDatagramPort } from "./udp/datagram-port.ts";
 import { UdpExchange } from "./udp/udp-exchange.ts";
@@ -78,10 +78,11 @@ export function plainUpstream(address: UpstreamAddress, options: PlainUpstreamOp
   const stream = new TcpExchange({ ...options, remote: address, metrics: metrics.exchange(to, "tcp") });
   const failures = metrics.healthcheckFailures(to);
   const { clock } = options;
-  const streamHealth = new HealthMonitor({ ...probe, exchange: stream, clock, failures });
+  const changed = (change: HealthChange) => probe.onChange?.(to, change);
+  const streamHealth = new HealthMonitor({ ...probe, exchange: stream, clock, failures, changed });
   const health = onlyTcp
     ? streamHealth
-    : new HealthMonitor({ ...probe, exchange: datagram, clock, failures });
+    : new HealthMonitor({ ...probe, exchange: datagram, clock, failures, changed });
   const durations = metrics.durations(to);
   const irregular = metrics.irregularLengths(to);
   return new Upstream({ address, datagram, stream, health, streamHealth, durations, irregular });
@@ -100,7 +101,11 @@ export function upstreamWithOneTransport(
   { clock, metrics, probe }: OneTransportOptions,
 ): Upstream {
   const to = address.text;
-  const health = new HealthMonitor({ ...probe, exchange, clock, failures: metrics.healthcheckFailures(to) });
+  const health = new HealthMonitor({
+    ...{ ...probe, exchange, clock },
+    failures: metrics.healthcheckFailures(to),
+    changed: (change) => probe.onChange?.(to, change),
+  });
   return new Upstream({
     address,
     datagram: exchange,

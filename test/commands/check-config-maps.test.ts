@@ -1,6 +1,7 @@
 /** `portolan check` and `migrate` with the ConfigMaps of providers, as docs/check.md shows them. */
 import assert from "node:assert/strict";
-import { readFileSync } from "node:fs";
+import { execFileSync } from "node:child_process";
+import { readFileSync, symlinkSync } from "node:fs";
 import { join } from "node:path";
 import { test } from "node:test";
 import { parseAllDocuments } from "yaml";
@@ -130,17 +131,63 @@ test("programs get the place in the YAML", async (t) => {
   assert.equal(physicalLocation.region.startLine, 8);
 });
 
-test("YAML that is not valid is said to be, with its place", async (t) => {
-  const cwd = makeTree(t, {
-    "custom.yaml": `${CUSTOM}  other.server: "\n`,
-    "folder/custom.yaml": `${CUSTOM}  other.server: "\n`,
-    "folder/Corefile": MAIN,
+for (const [title, file, text, place] of [
+  ["a ConfigMap", "custom.yaml", `${CUSTOM}  other.server: "\n`, String.raw`custom\.yaml:\d+:\d+`],
+  ["a name in .yml", "a.yml", "foo: [\nbar\n", String.raw`a\.yml:2:1`],
+  ["JSON", "a.json", '{"kind": "ConfigMap", "data": {', String.raw`a\.json:1:\d+`],
+  [
+    "a manifest without such a name",
+    "a.txt",
+    "apiVersion: v1\nkind: ConfigMap\ndata: [\n",
+    String.raw`a\.txt:\d:1`,
+  ],
+] as const)
+  test(`YAML that is not valid is said to be, with its place: ${title}`, async (t) => {
+    const cwd = makeTree(t, { [file]: text });
+    const { code, output, errors } = await runPortolan(["check", file], { cwd, env });
+    assert.deepEqual([code, output], [2, ""]);
+    assert.match(errors, new RegExp(`^${place}: not valid YAML: [^\\n]+\\n$`));
   });
-  for (const words of [["custom.yaml"], ["folder"]]) {
-    const { code, errors } = await runPortolan(["check", ...words], { cwd, env });
-    assert.equal(code, 2);
-    assert.match(errors, /custom\.yaml:\d+:\d+: not valid YAML: /);
+
+test("a Corefile may have a name in .yaml", async (t) => {
+  const cwd = makeTree(t, { "a.yaml": "# ours\n.:53 {\n    whoami\n}\nexample.org {\n    whoami\n}\n" });
+  const { code, output } = await runPortolan(["check", "a.yaml"], { cwd, env });
+  assert.deepEqual([code, output], [0, "a.yaml: no faults\n"]);
+});
+
+test("a file of a directory that cannot be read is one finding, and the others are checked", async (t) => {
+  const cwd = makeTree(t, {
+    "folder/broken.yaml": `${CUSTOM}  other.server: "\n`,
+    "folder/Corefile": MAIN,
+    "folder/custom.yaml": CUSTOM,
+  });
+  symlinkSync("nowhere.yaml", join(cwd, "folder", "dangling.yaml"));
+  execFileSync("mkfifo", [join(cwd, "folder", "pipe.yaml")]);
+  const { code, output, errors } = await runPortolan(["check", "folder"], { cwd, env });
+  assert.deepEqual([code, errors], [1, ""]);
+  assert.match(output, /^folder\/broken\.yaml:\d+:\d+: error: not valid YAML: /m);
+  assert.match(output, /^folder\/dangling\.yaml:1:1: error: not checked: no such file$/m);
+  assert.match(output, /^folder\/pipe\.yaml:1:1: error: not checked: not a regular file/m);
+  assert.match(output, /^folder\/custom\.yaml \(test\.server\):2:3: error: Unknown directive 'forwrad'$/m);
+});
+
+test("a value that is not text is an error at its key", async (t) => {
+  const cwd = makeTree(t, {
+    "custom.yaml": `${CUSTOM}  a.server: 5\n  other: 5\n`,
+    "main.yaml": "apiVersion: v1\nkind: ConfigMap\ndata:\n  Corefile:\n    - a\n",
+    "other.yaml": "apiVersion: v1\nkind: Other\ndata:\n  Corefile: 5\n",
+  });
+  for (const [file, key, line] of [
+    ["custom.yaml", "a.server", 12],
+    ["main.yaml", "Corefile", 4],
+  ] as const) {
+    const { code, output } = await runPortolan(["check", file], { cwd, env });
+    assert.equal(code, 1);
+    const message = `${file}:${line}:3: error: the value of '${key}' is not a string: Kubernetes refuses this ConfigMap\n`;
+    assert.ok(output.includes(message), output);
+    assert.equal(output.split("is not a string").length, 2);
   }
+  assert.equal((await runPortolan(["check", "other.yaml"], { cwd, env })).code, 2);
 });
 
 const OLD = configMap("coredns-custom # of us", {

@@ -14,6 +14,7 @@ import { ask, waitForServer } from "../support/dns-client.ts";
 import { freePort } from "../support/free-ports.ts";
 import { Portolan, portolan, portolanWords, projectRoot, runPortolan } from "../support/portolan.ts";
 import { run } from "../support/program.ts";
+import { untilTrue } from "../support/until-true.ts";
 
 /** @returns the output so far */
 function textOf(stream: Readable): () => string {
@@ -24,7 +25,7 @@ function textOf(stream: Readable): () => string {
   return () => text;
 }
 
-const BANNER = /^Portolan-\d+\.\d+\.\d+\S*\n\w+\/\w+, node\d+\.\d+\.\d+, \w+\n$/;
+const BANNER = /^Portolan-\d+\.\d+\.\d+\S*\n\w+\/\w+, node\d+\.\d+\.\d+, [\w-]+\n$/;
 
 const compareText = (one: string, other: string): number => (one < other ? -1 : 1);
 
@@ -313,7 +314,10 @@ describe("an address that cannot be had: exit code 1, and one line with address 
       child.stdin.write(piece);
     }
     child.stdin.end();
-    while (!printed().includes("Portolan-") && child.exitCode === null) await delay(20);
+    await untilTrue(() => printed().includes("Portolan-") || child.exitCode !== null, {
+      what: "the version in the log",
+      log: printed,
+    });
     child.kill("SIGTERM");
     assert.deepEqual([...(await once(child, "close")), errors()], [0, null, ""]);
   });

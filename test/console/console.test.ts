@@ -20,6 +20,7 @@ import type {
 import { ask } from "../support/dns-client.ts";
 import { schemaProblems } from "../support/json-schema.ts";
 import { Portolan, portolan, projectRoot, runPortolan } from "../support/portolan.ts";
+import { untilTrue } from "../support/until-true.ts";
 
 const FIXTURE = join(projectRoot, "test", "fixtures", "kubernetes");
 const TOKEN = "a token that is hard to guess";
@@ -52,7 +53,7 @@ before(async () => {
   );
   // Until all kinds of objects are listed, answers about the cluster do not stay.
   const isReady = `http://127.0.0.1:${server.portOf("ready")}/ready`;
-  while (!(await fetch(isReady)).ok);
+  await untilTrue(async () => (await fetch(isReady)).ok, { what: "/ready says 200", log: () => server.log });
   for (const name of [
     "kubernetes.default.svc.cluster.local.",
     "nope.shop.svc.cluster.local.",

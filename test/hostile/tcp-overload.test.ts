@@ -10,6 +10,7 @@ import { ask, framed, queryOctets, TcpClient } from "../support/dns-client.ts";
 import { askOverTcp } from "../support/kubernetes-rules.ts";
 import { counted } from "../support/metrics.ts";
 import { Portolan } from "../support/portolan.ts";
+import { untilTrue } from "../support/until-true.ts";
 
 /** As many connections are open on a listener. */
 const MOST_CONNECTIONS = 16_384;
@@ -80,7 +81,10 @@ test("where silent clients have all connections, others get theirs", {
     const turnedAway = await counted(server, "portolan_dns_shed_total", /reason="connection"/);
     assert.ok(turnedAway > TOO_MANY, `${turnedAway} were turned away`);
     // The oldest went.
-    for (const socket of silent.slice(0, TOO_MANY)) while (!socket.destroyed) await new Promise(setImmediate);
+    await untilTrue(() => silent.slice(0, TOO_MANY).every((socket) => socket.destroyed), {
+      what: "the oldest connections are closed",
+      log: () => server.log,
+    });
     const closed = silent.filter((socket) => socket.destroyed).length;
     assert.ok(closed <= turnedAway, `${closed} closed, ${turnedAway} counted`);
     assert.ok(silent.slice(-MOST_CONNECTIONS / 2).every((socket) => !socket.destroyed));

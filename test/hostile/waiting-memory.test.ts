@@ -12,6 +12,7 @@ import { LateOutcome } from "../../src/plugin/chain/late-outcome.ts";
 import { Query } from "../../src/plugin/query/query.ts";
 import { WaitingQuery } from "../../src/server/serving/waiting-queries.ts";
 import { queryOctets } from "../support/dns-client.ts";
+import { untilTrue } from "../support/until-true.ts";
 
 /** The objects of a pending query: everything else it has refers to one of these. */
 const CLASSES = [LateOutcome, Query, WaitingQuery];
@@ -92,6 +93,8 @@ after(async () => {
   upstream.socket.close();
 });
 
+const turn = () => new Promise(setImmediate);
+
 /** Different names each time. Waits until all are answered, or have come to the upstream. */
 async function ask(count: number): Promise<void> {
   let there = upstream.holds ? upstream.held : replies;
@@ -100,7 +103,7 @@ async function ask(count: number): Promise<void> {
     for (let sent = 0; sent < portion; sent++)
       client.send(queryOctets(`name-${asked}.outside.example.`, "A", asked++ & 0xffff));
     there += portion;
-    while ((upstream.holds ? upstream.held : replies) < there) await new Promise(setImmediate);
+    await untilTrue(() => (upstream.holds ? upstream.held : replies) >= there, { between: turn });
   }
 }
 
@@ -135,7 +138,7 @@ test("a query that waits takes a kilobyte, and leaves nothing behind when it is 
   replies = 0;
   for (let index = 0; index < MOST_HELD; ) {
     for (const end = Math.min(index + PORTION, MOST_HELD); index < end; index++) upstream.answer(index);
-    while (replies < index) await new Promise(setImmediate);
+    await untilTrue(() => replies >= index, { between: turn });
   }
   assert.deepEqual(objects(), before);
 });

@@ -26,6 +26,7 @@ import {
   untilSynced,
 } from "../support/kubernetes-rules.ts";
 import { Portolan } from "../support/portolan.ts";
+import { untilTrue } from "../support/until-true.ts";
 
 const WEB = absoluteName("web.default.svc");
 
@@ -97,7 +98,10 @@ for (const [title, startCluster] of CHANGING_CLUSTERS) {
         (port) => block(port("dns"), "") + block(port("fallthrough"), "fallthrough"),
       );
       await untilSynced(program);
-      while ((await askOverTcp(fallingThrough(), WEB, "A")).answer.length === 0);
+      await untilTrue(async () => (await askOverTcp(fallingThrough(), WEB, "A")).answer.length > 0, {
+        what: "the second block answers",
+        log: () => program.log,
+      });
     });
 
     after(async () => {
@@ -196,7 +200,14 @@ for (const [title, startCluster] of CHANGING_CLUSTERS) {
         cluster.put(moving(state));
         await answer();
       }
-      while ((await answer()) !== movingAnswer(last));
+      let seen = "";
+      await untilTrue(() => seen === movingAnswer(last), {
+        what: "the last state",
+        log: () => program.log,
+        between: async () => {
+          seen = await answer();
+        },
+      });
     });
 
     // Not behind a cache, which keeps the NS records of a zone for their TTL.
@@ -238,7 +249,10 @@ it("before the first lists are complete, what is known is answered and the rest 
       "}",
     ].join("\n"),
   );
-  while ((await askOverTcp(program, WEB, "A")).rcode === Rcode.SERVFAIL);
+  await untilTrue(async () => (await askOverTcp(program, WEB, "A")).rcode !== Rcode.SERVFAIL, {
+    what: "the Service is known",
+    log: () => program.log,
+  });
   checkReply(await askOverTcp(program, WEB, "A"), WEB, ["A 10.96.3.1"]);
   const unknown = ["nosuch.default.svc", "db.default.svc", "db-0.db.default.svc"].map(absoluteName);
   for (const asked of unknown) {

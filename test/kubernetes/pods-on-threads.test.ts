@@ -6,6 +6,7 @@ import { rcodeName } from "../../src/dns/index.ts";
 import { ask, exchangeUdp, queryOctets } from "../support/dns-client.ts";
 import { ApiSimulator } from "../support/kubernetes-api/api-simulator.ts";
 import { Portolan } from "../support/portolan.ts";
+import { untilTrue } from "../support/until-true.ts";
 
 /** A thread that is asked for it ends, if it is not the first one. */
 const ENDER = `import { isMainThread } from "node:worker_threads";
@@ -130,7 +131,11 @@ test("all threads answer for the same pods, those that come later or in the plac
   await cluster.until(steadyAddress(1), "NOERROR", "NXDOMAIN");
   const ended = /\[ERROR\] The thread of data plane \d ended/;
   // The kernel chooses the thread. One that ends says nothing more.
-  while (!ended.test(cluster.server.log)) await exchangeUdp(cluster.server, queryOctets("end."), 200);
+  await untilTrue(() => ended.test(cluster.server.log), {
+    what: "a thread has ended",
+    log: () => cluster.server.log,
+    between: () => exchangeUdp(cluster.server, queryOctets("end."), 200),
+  });
   put(api, "shop", "web-2", "10.2.0.3");
   const deadline = performance.now() + 60_000;
   while ((await cluster.dataPlanes()) < 3) {

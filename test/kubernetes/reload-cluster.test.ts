@@ -23,6 +23,7 @@ import { systemRandom, thisMachine } from "../../src/server/configuration/machin
 import { PluginRegistry } from "../../src/server/configuration/plugin-registry.ts";
 import { Server } from "../../src/server/server.ts";
 import { ApiSimulator } from "../support/kubernetes-api/api-simulator.ts";
+import { untilTrue } from "../support/until-true.ts";
 
 const opened: (() => Promise<unknown>)[] = [];
 afterEach(async () => {
@@ -102,7 +103,7 @@ async function ask({ port }: { port: number }, name: string): Promise<string> {
 }
 
 async function until(condition: () => boolean | Promise<boolean>): Promise<void> {
-  while (!(await condition())) await nextTurn();
+  await untilTrue(condition, { between: () => nextTurn() });
 }
 
 async function counted(kind: abstract new (...args: never) => unknown): Promise<number> {

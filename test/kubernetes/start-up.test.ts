@@ -10,6 +10,7 @@ import { ApiSimulator } from "../support/kubernetes-api/api-simulator.ts";
 import { CredentialsFolder, kubeconfigText } from "../support/kubernetes-api/credentials-folder.ts";
 import { askOverTcp } from "../support/kubernetes-rules.ts";
 import { type CorefileWriter, Portolan, runPortolan } from "../support/portolan.ts";
+import { untilTrue } from "../support/until-true.ts";
 
 /** A cluster of one service, at an API that does not listen yet. */
 async function absentApi(): Promise<ApiSimulator> {
@@ -62,7 +63,7 @@ describe("without an API the program", () => {
 
     await api.open();
     await program.waitForLog(/watching: services, after/);
-    while ((await program.page("ready", "/ready")).status !== 200);
+    await untilReady(program);
     assert.deepEqual(await program.page("ready", "/ready"), { status: 200, body: "OK" });
     assert.match(
       (await program.page("ready", "/ready?verbose")).body,
@@ -98,7 +99,7 @@ describe("without an API the program", () => {
       await using api = await absentApi();
       await api.open();
       await using program = await Portolan.start(corefile(api, NEVER));
-      while ((await program.page("ready", "/ready")).status !== 200);
+      await untilReady(program);
       await api.close();
       program.writeCorefile(withLabels(corefile(api, NEVER))(program.portOf));
       program.program.kill("SIGUSR1");
@@ -113,7 +114,7 @@ describe("without an API the program", () => {
     await using api = await absentApi();
     await api.open();
     await using program = await Portolan.start(corefile(api, "600ms"));
-    while ((await program.page("ready", "/ready")).status !== 200);
+    await untilReady(program);
     await api.close();
     for (let n = 0; n < 2; n++) {
       // By the way that is there, and by another one.
@@ -136,7 +137,10 @@ describe("without an API the program", () => {
     });
     await api.open();
     await program.waitForLog(/watching: services, after/);
-    while ((await askOverTcp(program, WEB, "A")).rcode !== Rcode.NXDOMAIN);
+    await untilTrue(async () => (await askOverTcp(program, WEB, "A")).rcode === Rcode.NXDOMAIN, {
+      what: "the Service is gone",
+      log: () => program.log,
+    });
     assert.equal((await askOverTcp(program, "new.default.svc.cluster.local.", "A")).answer.length, 1);
 
     await api.close();
@@ -151,7 +155,7 @@ describe("without an API the program", () => {
     await using api = await absentApi();
     await api.open();
     await using program = await Portolan.start(corefile(api, NEVER));
-    while ((await program.page("ready", "/ready")).status !== 200);
+    await untilReady(program);
     await api.close();
     const reloading = program.reload((port) =>
       corefile(
@@ -196,4 +200,11 @@ describe("without an API the program", () => {
 async function wwwAddress(program: Portolan): Promise<string> {
   const { answer } = await askOverTcp(program, "www.example.com.", "A");
   return answer.map((record) => formatRecord(record)).join();
+}
+
+function untilReady(program: Portolan): Promise<void> {
+  return untilTrue(async () => (await program.page("ready", "/ready")).status === 200, {
+    what: "/ready says 200",
+    log: () => program.log,
+  });
 }

@@ -374,7 +374,7 @@ describe("the usual Corefile", {
       `.:${server.port}`,
       "\\[INFO\\] plugin/reload: Running configuration SHA512 = [0-9a-f]{128}",
       "Portolan-[\\d.]+",
-      "linux/\\w+, node[\\d.]+, \\w+",
+      "linux/\\w+, node[\\d.]+, [\\w-]+",
     ];
     for (const line of expected) assert.match(server.log, new RegExp(`^${line}$`, "m"));
     assert.doesNotMatch(server.log, /\[(ERROR|FATAL)\]|Loop/);

@@ -232,7 +232,7 @@ test("node-cache answers for its node, hands over, and blocks no client when it 
   // Killed: no instance renews, and the cluster's server is queried again.
   second.kill("SIGKILL");
   await second.ended;
-  await untilTrue(async () => (await network.ask(SERVICE)).includes("10.0.0.10"), 45_000);
+  await untilTrue(async () => (await network.ask(SERVICE)).includes("10.0.0.10"), { milliseconds: 45_000 });
   assert.equal(await caught(), false);
   await untilTrue(async () => !/inet /.test(await node.ip("address", "show", "dev", "nodelocaldns")));
 

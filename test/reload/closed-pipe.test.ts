@@ -5,9 +5,9 @@ import { once } from "node:events";
 import { existsSync, openSync } from "node:fs";
 import { join } from "node:path";
 import { describe, test } from "node:test";
-import { setTimeout as delay } from "node:timers/promises";
 import { makeTree } from "../../scripts/lib/test-tree.ts";
 import { portolanWords } from "../support/portolan.ts";
+import { untilTrue } from "../support/until-true.ts";
 
 const WRONG = ".:53 {\n    nonsense\n}\n";
 /** Far more than a pipe holds. */
@@ -99,7 +99,7 @@ describe("a server goes on where its log cannot be written, and ends as it would
       const cwd = makeTree(t, { Corefile: SERVES });
       const args = ["-pidfile", "pid"];
       const ended = runInto(output(), args, cwd, async (child) => {
-        while (!existsSync(join(cwd, "pid"))) await delay(20);
+        await untilTrue(() => existsSync(join(cwd, "pid")), { what: "the file with the process ID" });
         child.kill("SIGTERM");
       });
       assert.deepEqual(await ended, { code: 0, signal: null, errors: "" });

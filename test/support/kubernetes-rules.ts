@@ -15,6 +15,7 @@ import {
 } from "../fixtures/kubernetes/rule-case.ts";
 import { OUTSIDE } from "../fixtures/kubernetes/rules.ts";
 import { queryOctets, type Server, TcpClient } from "./dns-client.ts";
+import { untilTrue } from "./until-true.ts";
 
 /** A server block that holds a group's cluster, with the world outside of it elsewhere. */
 export function ruleBlock(group: RuleGroup, source: string, port: number, outside: OutsideWorld): string {
@@ -100,11 +101,11 @@ export async function checkRule(server: Server, { name, type, expected }: RuleCa
 }
 
 /** Waits until a server knows the whole cluster: before that no name of it is known not to exist. */
-export async function untilSynced(server: Server): Promise<void> {
-  for (;;) {
-    const { rcode } = await askOverTcp(server, "no.such.svc.cluster.local.", "A");
-    if (rcode !== Rcode.SERVFAIL) return;
-  }
+export function untilSynced(server: Server & { readonly log?: unknown }): Promise<void> {
+  const isSynced = async () =>
+    (await askOverTcp(server, "no.such.svc.cluster.local.", "A")).rcode !== Rcode.SERVFAIL;
+  const log = () => (typeof server.log === "string" ? server.log : "");
+  return untilTrue(isSynced, { what: "the whole cluster is known", log, milliseconds: 60_000 });
 }
 
 /** Asks over TCP, where nothing is cut off. @throws where there is no answer */

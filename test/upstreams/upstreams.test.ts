@@ -8,6 +8,7 @@ import { say, TRUTH } from "../support/lying-upstream.ts";
 import { outcome } from "../support/outcome.ts";
 import { Peer } from "../support/peers.ts";
 import { Portolan } from "../support/portolan.ts";
+import { untilTrue } from "../support/until-true.ts";
 
 describe("several upstreams", () => {
   /** Runs with upstreams of these scripts, and with a closed port as the last upstream if `dead` is given. */
@@ -72,7 +73,7 @@ describe("several upstreams", () => {
         assert.equal(await isFirst(), false);
       }
       up = true;
-      while (!(await isFirst())) assert.ok(!server.program.hasEnded);
+      await untilTrue(isFirst, { what: "the first upstream is back", log: () => server.log });
     });
   });
 

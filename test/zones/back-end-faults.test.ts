@@ -18,6 +18,7 @@ import { CloudDnsServer } from "../support/cloud-dns-server.ts";
 import { type Fault, FaultyFront, faults } from "../support/faulty-front.ts";
 import { NomadAgent } from "../support/nomad-agent.ts";
 import { Route53Server } from "../support/route53-server.ts";
+import { untilTime } from "../support/until-true.ts";
 
 const SOA = "ns.test. h.test. 1 2 3 4 5";
 /** Addresses of `a0` to `a9`: several pages of every back end. */
@@ -243,12 +244,7 @@ for (const [title, open] of Object.entries(BACK_ENDS)) {
 }
 
 /** Lets time pass until it is so. */
-async function soon(made: PluginTest<never>, isSo: () => boolean): Promise<void> {
-  while (!isSo()) {
-    await made.clock.settle(500);
-    await new Promise((resolve) => setTimeout(resolve, 1));
-  }
-}
+const soon = (made: PluginTest<never>, isSo: () => boolean): Promise<void> => untilTime(made, 500, isSo);
 
 /** @returns what it failed with */
 async function settled(made: PluginTest<never>, work: Promise<unknown>): Promise<unknown> {

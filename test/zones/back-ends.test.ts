@@ -6,6 +6,7 @@ import { dig } from "../support/dig.ts";
 import { Portolan } from "../support/portolan.ts";
 import { run } from "../support/program.ts";
 import { type RecordSet, Route53Server } from "../support/route53-server.ts";
+import { untilTrue } from "../support/until-true.ts";
 
 const SIZE = 10_000;
 
@@ -69,7 +70,10 @@ test(`a hosted zone of ${SIZE} records is copied whole by dig and kdig, with a s
   const serialOf = async () => Number((await dig(server, "example.org", "SOA")).answer[0]?.split(" ")[6]);
   const before = await serialOf();
   cloud.zones.set("Z1", zoneOf("192.0.2.2"));
-  while ((await dig(server, "ns.example.org", "A")).answer[0] !== "ns.example.org. 300 IN A 192.0.2.2");
+  const changed = "ns.example.org. 300 IN A 192.0.2.2";
+  await untilTrue(async () => (await dig(server, "ns.example.org", "A")).answer[0] === changed, {
+    log: () => server.log,
+  });
   assert.ok((await serialOf()) > before);
   assert.ok((await copy("dig")).includes("ns.example.org. 300 IN A 192.0.2.2"));
 });

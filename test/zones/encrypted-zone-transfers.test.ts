@@ -11,6 +11,7 @@ import { missingTools } from "../../scripts/lib/system-tools.mjs";
 import { createServer, type EmbeddedServer } from "../../src/index.ts";
 import { CertificateAuthority } from "../support/certificates.ts";
 import { freePort } from "../support/free-ports.ts";
+import { untilTrue } from "../support/until-true.ts";
 import {
   addressOf,
   sampleOf,
@@ -157,7 +158,7 @@ example.org:${port} {
     await using server = await serverIn(folder, corefile);
     await server.start();
     await untilSerial(good, 1, () => "");
-    while (failures(await server.metrics()) < 2) await serialOf(good);
+    await untilTrue(async () => failures(await server.metrics()) >= 2, { what: "two failed transfers" });
     assert.equal(await serialOf(wrongName), undefined);
     assert.equal(await serialOf(stranger), undefined);
     writeFileSync(file, zoneText(2, "192.0.2.2").join("\n"));
@@ -188,7 +189,7 @@ for (const [title, options] of [
       await using server = await serverIn(folder, corefile);
       try {
         await server.start();
-        while (failures(await server.metrics()) === 0) await serialOf(port);
+        await untilTrue(async () => failures(await server.metrics()) > 0, { what: "a failed transfer" });
         assert.equal(octets, 0);
       } finally {
         primary.close();

@@ -4,6 +4,7 @@ import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { test } from "node:test";
 import { createServer } from "../../src/index.ts";
+import { MemoryLog } from "../../src/lib/logging/log.ts";
 import { ask } from "../support/dns-client.ts";
 import { freePort } from "../support/free-ports.ts";
 import {
@@ -93,12 +94,12 @@ example.org:${third} {
   }
 }
 `;
-    const lines: string[] = [];
-    await using server = await createServer({ corefile, file: join(folder, "Corefile") });
+    const log = new MemoryLog();
+    await using server = await createServer({ corefile, file: join(folder, "Corefile"), log });
     await server.start();
-    await untilSerial(third, 1, () => lines.join("\n"));
+    await untilSerial(third, 1, () => log.lines.join("\n"));
     writeFileSync(file, zoneText(2, "192.0.2.2").join("\n"));
-    await untilSerial(third, 2, () => lines.join("\n"));
+    await untilSerial(third, 2, () => log.lines.join("\n"));
     assert.deepEqual(await addressOf(third), { address: "192.0.2.2" });
   }));
 

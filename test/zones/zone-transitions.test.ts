@@ -22,6 +22,7 @@ import { copyOfZone, soaRecord } from "../../src/zones/data/zone-transfer.ts";
 import { signedZoneLines } from "../../src/zones/signing/zone-signing.ts";
 import { newKeyFiles } from "../support/key-files.ts";
 import { type RandomZone, randomZone } from "../support/random-zone.ts";
+import { untilTrue } from "../support/until-true.ts";
 
 const APEX = Name.parse("example.org.");
 type Signing = "plain" | "nsec" | "nsec3";
@@ -207,7 +208,7 @@ for (const signing of ["plain", "nsec", "nsec3"] as const) {
         copy(Number.POSITIVE_INFINITY);
         assert.deepEqual(copied.sort(), texts.before);
         // The last reader has left: what it needed is put away now.
-        while (zone.isChanging) await nextTurn();
+        await untilTrue(() => !zone.isChanging, { between: () => nextTurn() });
         isWhole("after");
 
         // There and back again, as often as one likes.

@@ -32,7 +32,8 @@ export async function checkFiles(
   const imports = (key: ImportableKey): void => {
     imported.add(key);
   };
-  for (const { source, corefiles } of given) {
+  for (const { source, corefiles, faults = [] } of given) {
+    findings.add(source.file, faults);
     for (const corefile of corefiles) {
       const mounted = { siblings: corefile.siblings, custom };
       const host = withConfigMaps(nodeHost, corefile.source.file, mounted, imports);
@@ -59,8 +60,9 @@ export async function checkFiles(
 
 /** Keeps the first of several keys with the same name: a folder can hold each name only once. */
 function distinct(keys: readonly ImportableKey[]): { custom: ImportableKey[]; twice: ImportableKey[] } {
-  const custom = keys.filter(({ key }, index) => keys.findIndex((other) => other.key === key) === index);
-  return { custom, twice: keys.filter((key) => !custom.includes(key)) };
+  const first = new Map<string, ImportableKey>();
+  for (const key of keys) if (!first.has(key.key)) first.set(key.key, key);
+  return { custom: [...first.values()], twice: keys.filter((key) => first.get(key.key) !== key) };
 }
 
 function givenTwice({ key, file, line }: ImportableKey, custom: readonly ImportableKey[]): Diagnostic {
@@ -146,7 +148,9 @@ class Findings {
       if (key !== undefined && this.#seen.has(identity)) continue;
       this.#seen.add(identity);
       const owner = key?.file ?? file;
-      this.#byFile.set(owner, [...(this.#byFile.get(owner) ?? []), diagnostic]);
+      const found = this.#byFile.get(owner);
+      if (found === undefined) this.#byFile.set(owner, [diagnostic]);
+      else found.push(diagnostic);
     }
   }
 

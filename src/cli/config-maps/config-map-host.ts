@@ -10,6 +10,8 @@ export interface MountedKeys {
   readonly custom: readonly ImportableKey[];
 }
 
+const NOTHING: ReadonlyMap<string, ImportableKey> = new Map();
+
 /** The folder of the Corefile in a pod. Imports may use this path. */
 const POD_FOLDER = "/etc/coredns";
 
@@ -24,24 +26,28 @@ export function withConfigMaps(
   imports: (key: ImportableKey) => void = () => undefined,
 ): CorefileHost {
   const folder = normalize(dirname(corefile));
+  const byName = new Map([...siblings, ...custom].map((key) => [key.name, key] as const));
+  // The first of several keys with one name counts, as in `distinct`.
+  const inCustom = new Map(custom.toReversed().map((each) => [each.key, each] as const));
+  const inFolder = new Map(siblings.toReversed().map((each) => [each.key, each] as const));
   const isCorefileFolder = (path: string): boolean => path === folder || path === POD_FOLDER;
-  const mountedAt = (path: string): readonly ImportableKey[] => {
-    if (custom.length > 0 && basename(path) === "custom") return custom;
-    return isCorefileFolder(path) ? siblings : [];
+  const mountedAt = (path: string): ReadonlyMap<string, ImportableKey> => {
+    if (custom.length > 0 && basename(path) === "custom") return inCustom;
+    return isCorefileFolder(path) ? inFolder : NOTHING;
   };
   return {
     ...host,
     readFile(given): FileContent {
-      const byName = [...siblings, ...custom].find(({ name }) => name === given);
+      const named = byName.get(given);
       const path = normalize(given);
-      const key = byName ?? mountedAt(dirname(path)).find((each) => each.key === basename(path));
+      const key = named ?? mountedAt(dirname(path)).get(basename(path));
       if (key === undefined) return host.readFile(given);
-      if (byName === undefined && custom.includes(key)) imports(key);
+      if (named === undefined && inCustom.get(key.key) === key) imports(key);
       return { kind: "text", text: key.text, name: key.name };
     },
     list(given) {
       const path = normalize(given);
-      const keys = mountedAt(path).map(({ key }) => key);
+      const keys = [...mountedAt(path).keys()];
       if (keys.length === 0) return host.list(given);
       return basename(path) === "custom" ? keys : [...new Set([...(host.list(given) ?? []), ...keys])];
     },

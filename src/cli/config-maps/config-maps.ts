@@ -30,6 +30,14 @@ export interface ImportableKey {
   readonly indentation: number | undefined;
 }
 
+/** A key at its place in the YAML. */
+export interface PlacedKey {
+  readonly key: string;
+  readonly file: string;
+  readonly line: number;
+  readonly column: number;
+}
+
 export interface FoundCorefile {
   readonly source: CorefileSource;
   /** The other keys of the same ConfigMap. In a pod they lie in the folder of the Corefile. */
@@ -37,12 +45,23 @@ export interface FoundCorefile {
 }
 
 /** YAML that cannot be parsed and so may hide a ConfigMap. */
-export class BrokenYaml extends NoCorefileInYaml {}
+export class BrokenYaml extends NoCorefileInYaml {
+  readonly place: readonly [line: number, column: number];
+  readonly reason: string;
+
+  constructor(file: string, reason: string, place: readonly [line: number, column: number] | undefined) {
+    super(`${file}${place === undefined ? "" : `:${place.join(":")}`}: ${reason}`);
+    this.place = place ?? [1, 1];
+    this.reason = reason;
+  }
+}
 
 export interface ConfigMaps {
   readonly corefiles: readonly FoundCorefile[];
   /** Keys of ConfigMaps without a Corefile. In a pod they lie in the folder `custom`. */
   readonly custom: readonly ImportableKey[];
+  /** Values that are no strings. Kubernetes refuses a ConfigMap with them. */
+  readonly notText: readonly PlacedKey[];
   /** The reason why there is neither; `undefined` if the text is no Kubernetes object. */
   readonly missing: NoCorefileInYaml | undefined;
 }
@@ -60,6 +79,7 @@ export function readConfigMaps({ text, file }: CorefileSource): ConfigMaps {
   const corefiles: FoundCorefile[] = [];
   const custom: ImportableKey[] = [];
   const others: string[] = [];
+  const notText: PlacedKey[] = [];
   let isKubernetes = false;
   let fault: YAMLParseError | undefined;
   for (const document of parseAllDocuments(text)) {
@@ -73,6 +93,7 @@ export function readConfigMaps({ text, file }: CorefileSource): ConfigMaps {
       const data = object.get("data", true);
       if (!isMap(data)) continue;
       const keys = keysOf(data, text, file);
+      if (isConfigMap(object)) notText.push(...keysWithoutText(data, text, file));
       const corefile = data.get("Corefile", true);
       if (isScalar(corefile) && typeof corefile.value === "string") {
         const source = inPlace(corefile, corefile.value, { text, file });
@@ -81,23 +102,33 @@ export function readConfigMaps({ text, file }: CorefileSource): ConfigMaps {
       else others.push(...data.items.map(({ key }) => String(key)));
     }
   }
-  if (fault !== undefined && (isKubernetes || /\.(ya?ml|json)$/.test(file))) throw brokenYaml(file, fault);
-  const isMissing = isKubernetes && corefiles.length === 0 && custom.length === 0;
-  return { corefiles, custom, missing: isMissing ? missing(file, others) : undefined };
+  if (fault !== undefined && (isKubernetes || YAML_NAME.test(file) || isManifest(text)))
+    throw brokenYaml(file, fault);
+  const isMissing = isKubernetes && corefiles.length === 0 && custom.length === 0 && notText.length === 0;
+  return { corefiles, custom, notText, missing: isMissing ? missing(file, others) : undefined };
+}
+
+export const YAML_NAME = /\.(ya?ml|json)$/;
+
+/** Whether a text that is perhaps not valid YAML was meant as a Kubernetes object. */
+function isManifest(text: string): boolean {
+  return /^["']?apiVersion["']?\s*:/m.test(text) && /^["']?kind["']?\s*:/m.test(text);
+}
+
+function isConfigMap(object: YAMLMap): boolean {
+  const kind = object.get("kind");
+  return kind === undefined || kind === "ConfigMap";
 }
 
 function brokenYaml(file: string, { message, linePos }: YAMLParseError): BrokenYaml {
   const [place] = linePos ?? [];
   const [reason = ""] = message.split(/ at line \d+|\n/);
-  return new BrokenYaml(
-    `${file}${place === undefined ? "" : `:${place.line}:${place.col}`}: not valid YAML: ${reason}`,
-  );
+  return new BrokenYaml(file, `not valid YAML: ${reason}`, place && [place.line, place.col]);
 }
 
 /** Recognized by name or by keys, because providers do not agree on a name. */
 function isCustom(object: YAMLMap, keys: readonly ImportableKey[]): boolean {
-  const kind = object.get("kind");
-  if (kind !== undefined && kind !== "ConfigMap") return false;
+  if (!isConfigMap(object)) return false;
   return (
     object.getIn(["metadata", "name"]) === "coredns-custom" || keys.some(({ key }) => CUSTOM_KEY.test(key))
   );
@@ -123,11 +154,29 @@ function objectsIn(contents: Node | null): YAMLMap[] {
   return [contents, ...(isSeq(items) ? items.items.filter((item) => isMap(item)) : [])];
 }
 
+/** Only the keys that belong to a Corefile: other values are no concern of this server. */
+function keysWithoutText(data: YAMLMap, text: string, file: string): PlacedKey[] {
+  return data.items.flatMap(({ key, value }) => {
+    if (!isScalar(key)) return [];
+    const name = String(key.value);
+    const isText = isScalar(value) && (typeof value.value === "string" || value.value === null);
+    if (isText || value === null || !(name === "Corefile" || CUSTOM_KEY.test(name))) return [];
+    const start = key.range?.[0] ?? 0;
+    const column = start - text.lastIndexOf("\n", start - 1);
+    return [{ key: name, file, line: 1 + linesBetween(text, 0, start), column }];
+  });
+}
+
 function keysOf(data: YAMLMap, text: string, file: string): ImportableKey[] {
+  let line = 1;
+  let counted = 0;
   return data.items.flatMap(({ key, value }) => {
     if (!isScalar(key) || !isScalar(value) || typeof value.value !== "string") return [];
     const name = String(key.value);
-    const line = lineAt(text, key.range?.[0] ?? 0);
+    const start = key.range?.[0] ?? 0;
+    // Keys are in the order of the text, so that it is read once for all of them.
+    line += linesBetween(text, counted, start);
+    counted = start;
     const indentation = indentationOf(value, text);
     return [{ key: name, text: value.value, name: `${file} (${name})`, file, line, indentation }];
   });
@@ -140,10 +189,10 @@ function indentationOf({ type, range }: Scalar, text: string): number | undefine
   return spaces.length;
 }
 
-function lineAt(text: string, offset: number): number {
-  let line = 1;
-  for (let at = text.indexOf("\n"); at !== -1 && at < offset; at = text.indexOf("\n", at + 1)) line++;
-  return line;
+function linesBetween(text: string, start: number, end: number): number {
+  let lines = 0;
+  for (let at = text.indexOf("\n", start); at !== -1 && at < end; at = text.indexOf("\n", at + 1)) lines++;
+  return lines;
 }
 
 function inPlace({ range, type }: Scalar, value: string, { text, file }: CorefileSource): CorefileSource {

@@ -1,9 +1,20 @@
 /** Captures as text: JSON lines as `portolan tail -json` writes them, with facts about the server among them. */
 
 import { closeSync, fstatSync, ftruncateSync, openSync, statSync } from "node:fs";
-import { FACTS_SCHEMA, IMPOSSIBLE_NAME_SCHEMA, POD_SCHEMA } from "../../console/api-schema.ts";
+import {
+  FACTS_SCHEMA,
+  FAILED_NAME_SCHEMA,
+  IMPOSSIBLE_NAME_SCHEMA,
+  POD_SCHEMA,
+} from "../../console/api-schema.ts";
 import type { QueryRow } from "../../console/api-types.ts";
-import type { Capture, CapturedServer, ImpossibleName, PodTemplate } from "../../console/doctor/capture.ts";
+import type {
+  Capture,
+  CapturedServer,
+  FailedName,
+  ImpossibleName,
+  PodTemplate,
+} from "../../console/doctor/capture.ts";
 import { TrafficCounter } from "../../console/doctor/traffic-counter.ts";
 import { hasShape } from "../../console/json-shape.ts";
 import { member } from "../../kubernetes/objects/json.ts";
@@ -18,6 +29,7 @@ export type CaptureLine =
   | QueryRow
   | { readonly facts: CapturedServer }
   | { readonly impossible: ImpossibleName }
+  | { readonly failure: FailedName }
   | { readonly pod: PodTemplate };
 
 /** Builds a capture line by line. Queries are counted and dropped. */
@@ -27,10 +39,12 @@ export class CaptureBuilder {
   #last: CapturedServer | undefined;
   #impossible: ImpossibleName | undefined;
   #pod: PodTemplate | undefined;
+  readonly #failures: FailedName[] = [];
 
   add(line: CaptureLine): void {
     if ("facts" in line) this.#addFacts(line.facts);
     else if ("impossible" in line) this.#impossible = line.impossible;
+    else if ("failure" in line) this.#failures.push(line.failure);
     else if ("pod" in line) this.#pod = line.pod;
     else this.#traffic.add(line);
   }
@@ -46,7 +60,10 @@ export class CaptureBuilder {
 
   capture(): Capture {
     const first = this.#first === this.#last ? undefined : this.#first;
-    return { traffic: this.#traffic, first, last: this.#last, impossible: this.#impossible, pod: this.#pod };
+    return {
+      ...{ traffic: this.#traffic, first, last: this.#last },
+      ...{ impossible: this.#impossible, failures: this.#failures, pod: this.#pod },
+    };
   }
 
   #addFacts(facts: CapturedServer): void {
@@ -142,10 +159,12 @@ function readLine(
   if (value === undefined && number > 1 && !isWhole) return;
   const facts = member(value, "facts");
   const impossible = member(value, "impossible");
+  const failure = member(value, "failure");
   const pod = member(value, "pod");
   if (isQueryRow(value)) add(value);
   else if (isFacts(facts)) add({ facts });
   else if (isImpossible(impossible)) add({ impossible });
+  else if (isFailure(failure)) add({ failure });
   else if (isPod(pod)) add({ pod });
   else throw noCapture(file, number);
 }
@@ -171,6 +190,10 @@ export function isFacts(value: unknown): value is CapturedServer {
 
 function isImpossible(value: unknown): value is ImpossibleName {
   return hasShape(IMPOSSIBLE_NAME_SCHEMA, value);
+}
+
+function isFailure(value: unknown): value is FailedName {
+  return hasShape(FAILED_NAME_SCHEMA, value);
 }
 
 function isPod(value: unknown): value is PodTemplate {

@@ -1,6 +1,7 @@
 /** Observes a running server for a while through the API of its console. */
 import { randomBytes } from "node:crypto";
-import type { CapturedServer, ImpossibleName } from "../../console/doctor/capture.ts";
+import type { QueryRow } from "../../console/api-types.ts";
+import type { CapturedServer, FailedName, ImpossibleName } from "../../console/doctor/capture.ts";
 import { listMember, member, textMember } from "../../kubernetes/objects/json.ts";
 import { FlagError } from "../flag-table.ts";
 import { type ConsoleClient, ConsoleFault } from "../live/console-client.ts";
@@ -24,14 +25,23 @@ export async function collect(
   add: (line: CaptureLine) => void,
 ): Promise<string | undefined> {
   add({ facts: await readFacts(client, flags.server) });
+  const failed = new FailedQueries();
+  const addRow = (row: QueryRow): void => {
+    failed.add(row);
+    add(row);
+  };
   const answer = await client.get(`/api/v1/queries?rows=${RECENT}`);
   const recent = listMember(answer, "queries").filter(isQueryRow).reverse();
-  for (const row of recent) add(row);
+  for (const row of recent) addRow(row);
   try {
-    if (flags.duration > 0) await follow(client, flags, recent.at(-1)?.time ?? 0, stop, add);
-    const impossible = flags.probe ? await askImpossible(client) : undefined;
-    if (impossible !== undefined) add({ impossible });
+    if (flags.duration > 0) await follow(client, flags, recent.at(-1)?.time ?? 0, stop, { add, addRow });
+    // Before the questions below, which count as exchanges with upstreams.
     add({ facts: await readFacts(client, flags.server) });
+    if (flags.probe) {
+      const [impossible, failures] = await Promise.all([askImpossible(client), askFailed(client, failed)]);
+      if (impossible !== undefined) add({ impossible });
+      for (const failure of failures) add({ failure });
+    }
   } catch (error) {
     if (error instanceof ConsoleFault && error.mayPass) return error.message;
     throw error;
@@ -45,7 +55,7 @@ async function follow(
   { server, duration, reconnect }: Pick<DoctorFlags, "server" | "duration" | "reconnect">,
   known: number,
   stop: AbortSignal,
-  add: (line: CaptureLine) => void,
+  { add, addRow }: { add: (line: CaptureLine) => void; addRow: (row: QueryRow) => void },
 ): Promise<void> {
   const signal = AbortSignal.any([AbortSignal.timeout(duration), stop]);
   const events = steadyEvents(client, "/api/v1/events?streams=queries", { signal, patience: reconnect });
@@ -58,7 +68,7 @@ async function follow(
       // Received rows stand for the ones that were left out.
       const factor = (told.length + leftOut) / Math.max(1, told.length);
       for (const row of told)
-        if (row.time > known) add(factor === 1 ? row : { ...row, weight: row.weight * factor });
+        if (row.time > known) addRow(factor === 1 ? row : { ...row, weight: row.weight * factor });
     }
   }
 }
@@ -76,6 +86,7 @@ async function readFacts(client: ConsoleClient, server: string): Promise<Capture
       file: textMember(configuration, "file"),
       text: textMember(configuration, "text"),
       blocks: member(configuration, "blocks"),
+      refused: member(configuration, "refused"),
     },
   };
   if (isFacts(facts)) return facts;
@@ -94,10 +105,75 @@ async function askImpossible(client: ConsoleClient): Promise<ImpossibleName | un
     throw error;
   }
   const message = member(answer, "message");
+  const upstream = lastUpstream(answer);
   return {
     name,
     rcode: textMember(message, "rcode") || "-",
     answer: listMember(message, "answer").filter((record) => typeof record === "string"),
     plugin: textMember(answer, "plugin"),
+    ...(upstream !== undefined && { upstream }),
   };
+}
+
+/** The upstream that an explanation names last. */
+function lastUpstream(explanation: unknown): string | undefined {
+  const named = listMember(explanation, "steps")
+    .flatMap((step) => listMember(step, "notes"))
+    .map((note) => textMember(member(note, "facts"), "upstream"))
+    .filter((address) => address !== "");
+  return named.at(-1);
+}
+
+/** Different failed questions that are kept, and how many are asked again: each of them may wait for an upstream. */
+const MOST_FAILED = 500;
+const MOST_ASKED = 3;
+
+/** Counts failed queries by plugin and question. */
+class FailedQueries {
+  readonly #counts = new Map<string, { readonly row: QueryRow; count: number }>();
+
+  add(row: QueryRow): void {
+    if (row.rcode !== "SERVFAIL") return;
+    const key = `${row.plugin} ${row.name.toLowerCase()} ${row.type}`;
+    const known = this.#counts.get(key);
+    if (known !== undefined) known.count += row.weight;
+    else if (this.#counts.size < MOST_FAILED) this.#counts.set(key, { row, count: row.weight });
+  }
+
+  /** The most frequent question of each plugin. */
+  ofPlugins(): QueryRow[] {
+    const found = new Map<string, { readonly row: QueryRow; readonly count: number }>();
+    for (const each of this.#counts.values())
+      if (each.count > (found.get(each.row.plugin)?.count ?? 0)) found.set(each.row.plugin, each);
+    return [...found.values()]
+      .sort((one, other) => other.count - one.count)
+      .slice(0, MOST_ASKED)
+      .map(({ row }) => row);
+  }
+}
+
+async function askFailed(client: ConsoleClient, failed: FailedQueries): Promise<FailedName[]> {
+  const asked = failed.ofPlugins().map(async ({ name, type, plugin, client: from, transport, listener }) => {
+    let answer: unknown;
+    try {
+      const overTcp = transport === "tcp" ? { transport } : {};
+      answer = await client.post("/api/v1/explain", { name, type, client: from, listener, ...overTcp });
+    } catch (error) {
+      if (error instanceof FlagError) return [];
+      throw error;
+    }
+    const rcode = textMember(member(answer, "message"), "rcode") || "-";
+    return [
+      { name, type, plugin, rcode, reason: rcode === "SERVFAIL" || rcode === "-" ? reasonIn(answer) : "" },
+    ];
+  });
+  return (await Promise.all(asked)).flat();
+}
+
+/** The error of the plugin that failed; without one, the last note of the trace. */
+function reasonIn(explanation: unknown): string {
+  const error = textMember(explanation, "error");
+  if (error !== "") return error;
+  const notes = listMember(explanation, "steps").flatMap((step) => listMember(step, "notes"));
+  return notes.map((note) => textMember(note, "text")).at(-1) ?? "";
 }

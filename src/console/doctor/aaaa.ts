@@ -9,7 +9,10 @@ export const aaaaNoise: Rule = (_capture, traffic) => {
   if (traffic.isIpv4Only === false) return [];
   if (traffic.isIpv4Only === undefined)
     return [
-      { code: "aaaa", reason: "whether the cluster has IPv6 is unknown: none of its Services is known" },
+      {
+        code: "aaaa",
+        reason: `whether the cluster has IPv6 is unknown: ${traffic.isListed ? "none of its Services is known" : "it is not listed yet"}`,
+      },
     ];
   // Denials by the server's own rules cost next to nothing.
   const asked = [...traffic.groups].filter(({ type, plugin }) => type === "AAAA" && plugin !== "template");

@@ -7,11 +7,16 @@ import type { TrafficCounter } from "./traffic-counter.ts";
 
 /** The server at one time. */
 export interface CapturedServer {
-  readonly now: Omit<NowView, "history">;
-  readonly machine: MachineView;
+  readonly now: CapturedNow;
+  readonly machine: Omit<MachineView, "cpu"> & Partial<Pick<MachineView, "cpu">>;
   readonly caches: CacheAnswer["caches"];
-  readonly configuration: Pick<ConfigurationAnswer, "file" | "text" | "blocks">;
+  readonly configuration: Pick<ConfigurationAnswer, "file" | "text" | "blocks"> &
+    Partial<Pick<ConfigurationAnswer, "refused">>;
 }
+
+/** Facts that older servers do not report. */
+type Newer = "notReady" | "troubles" | "servedStale";
+type CapturedNow = Omit<NowView, "history" | Newer> & Partial<Pick<NowView, Newer>>;
 
 export interface Capture {
   readonly traffic: TrafficCounter;
@@ -22,6 +27,20 @@ export interface Capture {
   readonly pod: PodTemplate | undefined;
   /** The answer for a name that cannot exist; `undefined` if it was not queried. */
   readonly impossible: ImpossibleName | undefined;
+  /** Failed queries that were asked again, the most frequent first. */
+  readonly failures: readonly FailedName[];
+}
+
+/** A query that failed, asked again at the end of the capture. */
+export interface FailedName {
+  readonly name: string;
+  readonly type: string;
+  /** The plugin that failed the clients' queries. */
+  readonly plugin: string;
+  /** Now. */
+  readonly rcode: string;
+  /** In the words of `explain`. */
+  readonly reason: string;
 }
 
 export interface ImpossibleName {
@@ -29,6 +48,8 @@ export interface ImpossibleName {
   readonly rcode: string;
   readonly answer: readonly string[];
   readonly plugin: string;
+  /** Address of the upstream that answered; absent if it is unknown. */
+  readonly upstream?: string;
 }
 
 export interface PodTemplate {

@@ -2,6 +2,7 @@
 import { aaaaNoise } from "./aaaa.ts";
 import { absentNames } from "./absent-names.ts";
 import type { Capture } from "./capture.ts";
+import { clusterData, notReady, refusedCorefile, zoneData } from "./duty.ts";
 import {
   type CommandFlags,
   FINDING_CODES,
@@ -18,7 +19,10 @@ import { memory } from "./memory.ts";
 import { probes } from "./probes.ts";
 import { retries } from "./retries.ts";
 import { searchPath } from "./search-path.ts";
+import { servfail } from "./servfail.ts";
 import { shortTtls } from "./short-ttls.ts";
+import { staleAnswers } from "./stale-answers.ts";
+import { stalls } from "./stalls.ts";
 import { LEAST_QUERIES, Traffic } from "./traffic.ts";
 import { failingUpstreams, lyingUpstreams, slowUpstreams } from "./upstreams.ts";
 
@@ -37,6 +41,13 @@ export interface Diagnosis {
 }
 
 const RULES: Readonly<Record<FindingCode, Rule>> = {
+  "not-ready": notReady,
+  "cluster-data": clusterData,
+  servfail,
+  "refused-corefile": refusedCorefile,
+  "zone-data": zoneData,
+  "stale-answers": staleAnswers,
+  stalls,
   "search-path": searchPath,
   aaaa: aaaaNoise,
   "absent-names": absentNames,
@@ -60,15 +71,22 @@ const OF_TRAFFIC: ReadonlySet<FindingCode> = new Set([
   "short-ttls",
 ]);
 
-/** Findings without a share of queries mean that something is broken, and come first. */
+/** Findings that something is broken come before findings that something is wasted. The gravest first. */
 const URGENT: readonly FindingCode[] = [
+  "not-ready",
+  "cluster-data",
+  "servfail",
   "failing-upstream",
+  "refused-corefile",
+  "zone-data",
+  "stale-answers",
+  "stalls",
   "lying-upstream",
   "conntrack",
   "udp-drops",
+  "slow-upstream",
   "memory",
   "probes",
-  "slow-upstream",
 ];
 
 export function diagnose(capture: Capture, commands: CommandFlags = USUAL_FLAGS): Diagnosis {

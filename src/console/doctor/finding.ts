@@ -37,6 +37,13 @@ export interface NotExamined {
 }
 
 export const FINDING_CODES = [
+  "not-ready",
+  "cluster-data",
+  "servfail",
+  "refused-corefile",
+  "zone-data",
+  "stale-answers",
+  "stalls",
   "search-path",
   "aaaa",
   "absent-names",

@@ -1,6 +1,7 @@
 /** Clients that retry because there was no reply, or SERVFAIL. */
 import { ofQueries, percent, type Remedy, type Rule } from "./finding.ts";
-import { Tally } from "./traffic.ts";
+import { ASKING_PLUGINS } from "./query-groups.ts";
+import { Tally, type Traffic } from "./traffic.ts";
 
 const LEAST = 10;
 /** Minimum share of the client's queries. */
@@ -34,7 +35,7 @@ export const retries: Rule = (_capture, traffic) => {
       causes: guilty
         .slice(0, 5)
         .map(([who, { retries }]) => ({ who, figure: ofQueries(retries, queries.get(who)) })),
-      remedies: [lost > count / 2 ? LOST : LATE],
+      remedies: [lost > count / 2 ? LOST : lateRemedy(traffic)],
     },
   ];
 };
@@ -44,7 +45,18 @@ const LOST: Remedy = {
   patch: "spec:\n  dnsConfig:\n    options:\n      - name: single-request-reopen",
 };
 
-const LATE: Remedy = {
-  text: "fix the slow or failing upstreams, and serve stale answers until then, in the Corefile",
-  patch: "cache 30 {\n    serve_stale 1h\n}",
-};
+/** Stale answers help only where upstreams fail: a cluster that is not listed has none to serve. */
+function lateRemedy(traffic: Traffic): Remedy {
+  let own = 0;
+  let ofUpstreams = 0;
+  for (const { rcode, plugin, weight } of traffic.groups) {
+    if (rcode !== "SERVFAIL" || plugin === "cache") continue;
+    if (ASKING_PLUGINS.has(plugin)) ofUpstreams += weight;
+    else own += weight;
+  }
+  if (own > ofUpstreams) return { text: "remove the cause of the failures: see 'servfail'" };
+  return {
+    text: "fix the slow or failing upstreams, and serve stale answers until then: add to 'cache' in the Corefile",
+    patch: "serve_stale 1h",
+  };
+}

@@ -50,8 +50,8 @@ export const shortTtls: Rule = ({ last }, traffic) => {
           }),
         ),
         {
-          text: "cache answers for at least half a minute, in the Corefile, if the applications tolerate that",
-          patch: "cache 300 {\n    success 9984 300 30\n}",
+          text: "cache answers for at least half a minute, if the applications tolerate that: add to 'cache' in the Corefile",
+          patch: "success 9984 300 30",
         },
       ],
     },

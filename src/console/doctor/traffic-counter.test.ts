@@ -75,7 +75,7 @@ test("a flood of random names hides no name that many ask for, and makes none up
     traffic.add(row({ name, rcode: "NXDOMAIN", answers: 0, time: n, id: n, workload: "batch/nightly-0" }));
   }
   const { findings, observed } = diagnose({
-    ...{ traffic, first: undefined, last: undefined, pod: undefined, impossible: undefined },
+    ...{ traffic, first: undefined, last: undefined, pod: undefined, impossible: undefined, failures: [] },
   });
   assert.deepEqual([observed.queries, observed.rows, observed.seconds], [120_000, 120_000, 120]);
   assert.deepEqual(

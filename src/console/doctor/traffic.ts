@@ -19,6 +19,8 @@ export class Traffic {
   readonly isSampled: boolean;
   /** Domains of the clusters, in lower case with final dot. */
   readonly domains: readonly string[];
+  /** Whether the clusters are listed to the end: a missing Service does not exist then. */
+  readonly isListed: boolean;
   /** Whether the clusters have no IPv6; `undefined` if unknown. */
   readonly isIpv4Only: boolean | undefined;
   /** Namespaces of clients, and of names that exist. */
@@ -36,7 +38,8 @@ export class Traffic {
       clusters.length > 0
         ? [...new Set(clusters.map(({ domain }) => `${domain.toLowerCase().replace(/\.$/, "")}.`))]
         : guessDomains(traffic.groups);
-    this.isIpv4Only = isIpv4Only(clusters, traffic.hasIpv6Client);
+    this.isListed = clusters.every(({ awaited }) => awaited.length === 0);
+    this.isIpv4Only = this.isListed ? isIpv4Only(clusters, traffic.hasIpv6Client) : undefined;
   }
 
   /** Whether a name, in lower case, exists. */

@@ -3,6 +3,7 @@
 import { countOf } from "../../lib/text/count-of.ts";
 import type { UpstreamRow } from "../api-types.ts";
 import type { Capture, CapturedServer } from "./capture.ts";
+import { upstreamFaults } from "./duty.ts";
 import { type Finding, type NotExamined, ofAll, queryCount, type Rule } from "./finding.ts";
 import { ASKING_PLUGINS } from "./query-groups.ts";
 import { Tally, type Traffic } from "./traffic.ts";
@@ -83,9 +84,11 @@ export const slowUpstreams: Rule = (capture, traffic) => {
       })),
       remedies: [
         {
-          text: `take ${addresses(slow)} out of 'forward', or use a nearer one first; and prefetch frequent names before they expire`,
-          patch:
-            "forward . NEAREST FARTHER {\n    policy sequential\n}\ncache 300 {\n    prefetch 3 1m 20%\n}",
+          text: `take ${addresses(slow)} out of 'forward', or put a nearer one in front of it with 'policy sequential'`,
+        },
+        {
+          text: "and refresh frequent names before they expire: add to 'cache' in the Corefile",
+          patch: "prefetch 3 1m 20%",
         },
       ],
     },
@@ -159,12 +162,19 @@ export const failingUpstreams: Rule = (capture, traffic) => {
     if (rcode !== "SERVFAIL" || !ASKING_PLUGINS.has(plugin)) continue;
     callers.add(who, weight);
   }
+  const reasons = upstreamFaults(capture);
+  const reasonOf = ({ row }: Measured): string => {
+    const reason = reasons.get(row.address) ?? reasonAskedAgain(row, capture);
+    return reason === undefined ? "" : `: ${reason}`;
+  };
   const hit = callers.top(3).map(([who, count]) => ({ who, figure: `${queryCount(count)} failed` }));
   return [
     {
       code: "failing-upstream",
       title: `${failing.length === 1 ? "an upstream fails" : `${failing.length} upstreams fail`}: ${addresses(failing)}`,
-      explanation: "It does not answer health checks, or answers with SERVFAIL, REFUSED and the like.",
+      explanation: failing.some(({ failedChecks }) => failedChecks > 0)
+        ? "It refuses or ignores queries: this server checks its health, in vain, since a query failed."
+        : "It answers, but with SERVFAIL, REFUSED and the like.",
       share: undefined,
       figures: {
         exchanges: failing.reduce((sum, { exchanges }) => sum + exchanges, 0),
@@ -172,17 +182,23 @@ export const failingUpstreams: Rule = (capture, traffic) => {
         failedChecks: failing.reduce((sum, { failedChecks }) => sum + failedChecks, 0),
       },
       causes: [
-        ...failing.map(({ row, exchanges, errors, failedChecks }) => ({
-          who: `${row.plugin} to ${row.address}`,
-          figure: `${ofExchanges(errors, exchanges)} failed, and ${countOf(failedChecks, "health check")}`,
+        ...failing.map((each) => ({
+          who: `${each.row.plugin} to ${each.row.address}`,
+          figure: `${failureWords(each)}${reasonOf(each)}`,
         })),
         ...hit,
       ],
       remedies: [
         {
-          text: `take ${addresses(failing)} out of 'forward', or fail over to the next one and serve stale answers until then`,
-          patch:
-            "forward . GOOD OTHER {\n    max_fails 2\n    health_check 1s\n    failover SERVFAIL REFUSED\n}\ncache 30 {\n    serve_stale 1h\n}",
+          text: `repair ${addresses(failing)}, or take it out of 'forward' if others remain`,
+        },
+        {
+          text: "until then, ask the next upstream after such an answer: add to 'forward' in the Corefile",
+          patch: "failover SERVFAIL REFUSED",
+        },
+        {
+          text: "and answer from expired entries: add to 'cache' in the Corefile",
+          patch: "serve_stale 1h",
         },
       ],
     },
@@ -216,7 +232,14 @@ export const lyingUpstreams: Rule = (capture, traffic) => {
       share: traffic.share(count),
       figures: { answered: count, names: wild.size, proved: isProved ? 1 : 0 },
       causes: [
-        ...(isProved ? [{ who: impossible.plugin, figure: impossible.answer.slice(0, 3).join("; ") }] : []),
+        ...(isProved
+          ? [
+              {
+                who: `${impossible.plugin}${impossible.upstream === undefined ? "" : ` to ${impossible.upstream}`}`,
+                figure: impossible.answer.slice(0, 3).join("; "),
+              },
+            ]
+          : []),
         ...wild.top(3).map(([who, queries]) => ({ who, figure: `${queryCount(queries)} answered` })),
         ...callers.top(3).map(([who, queries]) => ({ who, figure: queryCount(queries) })),
       ],
@@ -277,6 +300,15 @@ function addresses(rows: readonly Measured[]): string {
   return rows.map(({ row }) => row.address).join(", ");
 }
 
-function ofExchanges(count: number, exchanges: number): string {
-  return exchanges === 0 ? "no exchange was completed, none" : ofAll(count, exchanges, "exchange");
+function failureWords({ exchanges, errors, failedChecks }: Measured): string {
+  const checks = failedChecks === 0 ? "" : `${countOf(failedChecks, "health check")} failed`;
+  if (exchanges === 0) return `no answer to any query, and ${checks}`;
+  const answers = `${ofAll(errors, exchanges, "answer")} had SERVFAIL, REFUSED or the like`;
+  if (checks === "") return answers;
+  return errors === 0 ? checks : `${answers}, and ${checks}`;
+}
+
+/** The reason of a failed query that was asked again. The upstream may have recovered in the eyes of health checks. */
+function reasonAskedAgain({ plugin, address }: UpstreamRow, { failures }: Capture): string | undefined {
+  return failures.find((each) => each.plugin === plugin && each.reason.includes(address))?.reason;
 }

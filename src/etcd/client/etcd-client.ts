@@ -1,30 +1,44 @@
 /** Client of etcd's API version 3 with several endpoints: if one does not answer, the next is used. */
+
+import type { SecureContext } from "node:tls";
+import type { DescMessage, MessageInitShape, MessageShape } from "@bufbuild/protobuf";
+import { GrpcStatus } from "../../lib/net/grpc-message.ts";
 import type { Clock } from "../../lib/time/clock.ts";
-import { EtcdError, StatusCode } from "./etcd-error.ts";
-import { GrpcChannel, type Metadata, type TlsFiles } from "./grpc-channel.ts";
+import { clientContext } from "../../upstream/encrypted/tls-client.ts";
+import { EtcdError } from "./etcd-error.ts";
 import {
-  decodeLease,
-  decodeLogin,
-  decodeRange,
-  decodeWatch,
-  encodeLeaseQuestion,
-  encodeLogin,
-  encodeRange,
-  encodeTransaction,
-  encodeWatch,
-  type KeyRange,
-  type LeaseReply,
-  MessageError,
-  type Mutation,
-  type RangeReply,
-  type RangeRequest,
-  type WatchReply,
-} from "./messages.ts";
+  Auth,
+  KV,
+  Lease,
+  type LeaseTimeToLiveResponse,
+  type RangeResponse,
+  type RequestOpSchema,
+  Watch,
+  type WatchResponse,
+} from "./etcd-pb.ts";
+import { GrpcChannel, type Metadata, type Method } from "./grpc-channel.ts";
+
+/** `[from, to)` of all keys; without `to` one key. */
+export interface KeyRange {
+  readonly from: Uint8Array;
+  readonly to?: Uint8Array;
+}
+
+export interface RangeQuery extends KeyRange {
+  readonly limit: number;
+  /** 0n for the newest. */
+  readonly revision: bigint;
+}
+
+export type Mutation =
+  | { readonly put: Uint8Array; readonly value: Uint8Array }
+  | { readonly remove: KeyRange };
 
 export interface EtcdClientOptions {
   /** URLs, at least one. */
   readonly endpoints: readonly string[];
-  readonly tls?: TlsFiles | undefined;
+  /** For `https`; without it, the system's authorities are trusted. */
+  readonly context?: SecureContext | undefined;
   readonly credentials?: { readonly user: string; readonly password: string } | undefined;
   readonly clock: Clock;
   /** Milliseconds for one call. */
@@ -34,16 +48,16 @@ export interface EtcdClientOptions {
 export interface WatchedRange {
   readonly range: KeyRange;
   /** The last revision whose changes are known. */
-  readonly revision: number;
+  readonly revision: bigint;
 }
 
 export interface WatchReceiver {
-  reply(reply: WatchReply): void;
+  reply(reply: WatchResponse): void;
   /** The watch has ended; called once. */
   ended(error: EtcdError): void;
 }
 
-export interface Watch {
+export interface RunningWatch {
   close(): void;
 }
 
@@ -54,9 +68,11 @@ export class EtcdClient {
   #token: string | undefined;
 
   constructor(options: EtcdClientOptions) {
-    const { endpoints, tls, clock } = options;
+    const { endpoints, clock } = options;
+    const isSecure = endpoints.some((url) => url.startsWith("https:"));
+    const context = options.context ?? (isSecure ? clientContext({}) : undefined);
     this.#options = options;
-    this.#channels = endpoints.map((url) => new GrpcChannel({ url, tls, clock }));
+    this.#channels = endpoints.map((url) => new GrpcChannel({ url, context, clock }));
   }
 
   /** The current endpoint. */
@@ -65,8 +81,8 @@ export class EtcdClient {
   }
 
   /** @throws EtcdError */
-  async range(request: RangeRequest): Promise<RangeReply> {
-    return decodeRange(await this.#call("/etcdserverpb.KV/Range", encodeRange(request)));
+  range({ from, to, limit, revision }: RangeQuery): Promise<RangeResponse> {
+    return this.#call(KV.method.range, { ...wire({ from, to }), limit: BigInt(limit), revision });
   }
 
   /**
@@ -74,39 +90,40 @@ export class EtcdClient {
    * @throws EtcdError
    */
   async change(mutations: readonly Mutation[]): Promise<void> {
-    await this.#call("/etcdserverpb.KV/Txn", encodeTransaction(mutations));
+    await this.#call(KV.method.txn, { success: mutations.map(operation) });
   }
 
   /** @throws EtcdError */
-  async lease(id: bigint): Promise<LeaseReply> {
-    return decodeLease(await this.#call("/etcdserverpb.Lease/LeaseTimeToLive", encodeLeaseQuestion(id)));
+  lease(id: bigint): Promise<LeaseTimeToLiveResponse> {
+    return this.#call(Lease.method.leaseTimeToLive, { ID: id });
   }
 
   /**
    * Watches these ranges over one stream, each from the revision after its own. The replies identify them by position, from 1.
    * @throws EtcdError if the watch cannot start
    */
-  async watch(ranges: readonly WatchedRange[], receiver: WatchReceiver): Promise<Watch> {
+  async watch(ranges: readonly WatchedRange[], receiver: WatchReceiver): Promise<RunningWatch> {
     const token = await this.#login();
     const channel = this.#channel;
     // Otherwise a member that has lost the others would stay silent forever.
     const metadata = { ...token, hasleader: "true" };
-    const stream = channel.open("/etcdserverpb.Watch/Watch", metadata, {
-      message: (octets) => {
-        try {
-          receiver.reply(decodeWatch(octets));
-        } catch (error) {
-          if (!(error instanceof MessageError)) throw error;
-          stream.close();
-        }
-      },
+    const stream = channel.open(Watch.method.watch, metadata, {
+      message: (reply) => receiver.reply(reply),
       ended: (error) => {
         this.#look(error, channel);
         receiver.ended(error);
       },
     });
     for (const [index, { range, revision }] of ranges.entries())
-      stream.send(encodeWatch(range, index + 1, revision + 1));
+      stream.send({
+        createRequest: {
+          ...wire(range),
+          watchId: BigInt(index + 1),
+          startRevision: revision + 1n,
+          progressNotify: true,
+          fragment: true,
+        },
+      });
     return stream;
   }
 
@@ -120,14 +137,17 @@ export class EtcdClient {
     return channel;
   }
 
-  async #call(path: string, message: Uint8Array): Promise<Uint8Array> {
+  async #call<I extends DescMessage, O extends DescMessage>(
+    method: Method<I, O>,
+    request: MessageInitShape<I>,
+  ): Promise<MessageShape<O>> {
     let attempts = this.#channels.length;
     let mayLogin = true;
     for (;;) {
       const channel = this.#channel;
       try {
         const metadata = await this.#login();
-        return await channel.unary(path, message, metadata, this.#options.timeout);
+        return await channel.unary(method, request, metadata, this.#options.timeout);
       } catch (error) {
         if (!(error instanceof EtcdError)) throw error;
         this.#look(error, channel);
@@ -151,15 +171,16 @@ export class EtcdClient {
     const { credentials, timeout } = this.#options;
     if (credentials === undefined) return {};
     if (this.#token === undefined) {
-      const login = encodeLogin(credentials.user, credentials.password);
+      const { user: name, password } = credentials;
       const channel = this.#channel;
       try {
-        this.#token = decodeLogin(await channel.unary("/etcdserverpb.Auth/Authenticate", login, {}, timeout));
+        const login = await channel.unary(Auth.method.authenticate, { name, password }, {}, timeout);
+        this.#token = login.token;
       } catch (error) {
         // Without authentication in etcd, no login is needed.
         const isOpen =
           error instanceof EtcdError &&
-          error.code === StatusCode.FAILED_PRECONDITION &&
+          error.code === GrpcStatus.FAILED_PRECONDITION &&
           /authentication is not enabled/.test(error.message);
         if (isOpen) return {};
         throw error;
@@ -173,4 +194,17 @@ export class EtcdClient {
 export function rangeBelow(key: string): KeyRange {
   // The octet after the slash.
   return { from: Buffer.from(`${key}/`, "latin1"), to: Buffer.from(`${key}0`, "latin1") };
+}
+
+function wire({ from, to }: { readonly from: Uint8Array; readonly to?: Uint8Array | undefined }): {
+  readonly key: Uint8Array;
+  readonly rangeEnd?: Uint8Array;
+} {
+  return { key: from, ...(to !== undefined && { rangeEnd: to }) };
+}
+
+function operation(mutation: Mutation): MessageInitShape<typeof RequestOpSchema> {
+  return "put" in mutation
+    ? { request: { case: "requestPut", value: { key: mutation.put, value: mutation.value } } }
+    : { request: { case: "requestDeleteRange", value: wire(mutation.remove) } };
 }

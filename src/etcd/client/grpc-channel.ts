@@ -1,40 +1,51 @@
-/** gRPC over one HTTP/2 connection to one endpoint, as far as etcd's API needs it. */
-import {
-  type ClientHttp2Session,
-  type ClientHttp2Stream,
-  connect,
-  constants,
-  type IncomingHttpHeaders,
-  type SecureClientSessionOptions,
-} from "node:http2";
-import { PREFIX_OCTETS, textOfStatus } from "../../lib/net/grpc-message.ts";
-import type { Clock, Timer } from "../../lib/time/clock.ts";
-import { EtcdError, StatusCode } from "./etcd-error.ts";
+/** Calls of gRPC to one endpoint, over one HTTP/2 connection, as far as etcd's API needs them. */
 
-/** PEM texts. */
-export interface TlsFiles {
-  readonly ca?: string;
-  readonly cert?: string;
-  readonly key?: string;
-}
+import { type ClientHttp2Stream, constants } from "node:http2";
+import type { SecureContext } from "node:tls";
+import {
+  create,
+  type DescMessage,
+  type DescMethod,
+  fromBinary,
+  type MessageInitShape,
+  type MessageShape,
+  toBinary,
+} from "@bufbuild/protobuf";
+import { GatheredOctets } from "../../lib/collections/gathered-octets.ts";
+import { GrpcStatus, lengthOf, PREFIX_OCTETS } from "../../lib/net/grpc-message.ts";
+import { GrpcResponse } from "../../lib/net/grpc-response.ts";
+import { messageOf } from "../../lib/text/message-of.ts";
+import type { Clock, Timer } from "../../lib/time/clock.ts";
+import { TimeoutWheel } from "../../lib/time/timeout-wheel.ts";
+import type { PeerAddress } from "../../upstream/config/address.ts";
+import { TlsClient } from "../../upstream/encrypted/tls-client.ts";
+import { dialHttp2, Http2Connection } from "../../upstream/http2/http2-connection.ts";
+import { EtcdError } from "./etcd-error.ts";
 
 export interface GrpcChannelOptions {
   /** `http://host:port` or `https://host:port`. */
   readonly url: string;
-  readonly tls: TlsFiles | undefined;
+  /** For `https`. */
+  readonly context: SecureContext | undefined;
   readonly clock: Clock;
 }
 
 export type Metadata = Readonly<Record<string, string>>;
 
-export interface StreamReceiver {
-  message(octets: Uint8Array): void;
+/** A method as its generated service describes it. */
+export type Method<I extends DescMessage, O extends DescMessage> = DescMethod & {
+  readonly input: I;
+  readonly output: O;
+};
+
+export interface StreamReceiver<O extends DescMessage> {
+  message(message: MessageShape<O>): void;
   /** Called once. */
   ended(error: EtcdError): void;
 }
 
-export interface GrpcStream {
-  send(message: Uint8Array): void;
+export interface GrpcStream<I extends DescMessage> {
+  send(message: MessageInitShape<I>): void;
   close(): void;
 }
 
@@ -42,17 +53,37 @@ export interface GrpcStream {
 const MAX_MESSAGE_OCTETS = 64 * 1024 * 1024;
 /** Milliseconds between two pings. A connection that does not answer them is dead, whatever TCP reports. */
 const PING_INTERVAL = 10_000;
+/** Milliseconds of accuracy for the time-out of a handshake. */
+const GRANULARITY = 100;
 
 export class GrpcChannel {
+  readonly url: string;
   readonly #options: GrpcChannelOptions;
-  #session: ClientHttp2Session | undefined;
+  readonly #remote: PeerAddress;
+  readonly #client: TlsClient | undefined;
+  readonly #headers: Readonly<Record<string, string>>;
+  readonly #wheel: TimeoutWheel;
+  readonly #connections = new Map<Http2Connection<CallStream>, Timer>();
+  #current: Http2Connection<CallStream> | undefined;
 
   constructor(options: GrpcChannelOptions) {
     this.#options = options;
-  }
-
-  get url(): string {
-    return this.#options.url;
+    this.url = options.url;
+    this.#wheel = new TimeoutWheel(options.clock, GRANULARITY);
+    const { protocol, hostname, port, host } = new URL(options.url);
+    const isSecure = protocol === "https:";
+    const name = hostname.replace(/^\[|\]$/g, "");
+    this.#remote = { host: name, port: Number(port || (isSecure ? 443 : 80)), text: host };
+    const { context } = options;
+    if (isSecure && context !== undefined)
+      this.#client = new TlsClient({ context, serverName: name, protocols: ["h2"] });
+    this.#headers = {
+      ":method": "POST",
+      ":scheme": isSecure ? "https" : "http",
+      ":authority": host,
+      "content-type": "application/grpc",
+      te: "trailers",
+    };
   }
 
   /**
@@ -60,170 +91,242 @@ export class GrpcChannel {
    * @param timeout milliseconds
    * @throws EtcdError
    */
-  unary(path: string, message: Uint8Array, metadata: Metadata, timeout: number): Promise<Uint8Array> {
+  unary<I extends DescMessage, O extends DescMessage>(
+    method: Method<I, O>,
+    request: MessageInitShape<I>,
+    metadata: Metadata,
+    timeout: number,
+  ): Promise<MessageShape<O>> {
     return new Promise((resolve, reject) => {
-      let reply: Uint8Array | undefined;
-      const stream = this.#open(path, metadata, {
-        message: (octets) => {
-          reply ??= octets;
+      let reply: MessageShape<O> | undefined;
+      const call = this.#open(method, metadata, {
+        message: (message) => {
+          reply ??= message;
         },
         ended: (error) => {
           timer.cancel();
-          if (error.code === StatusCode.OK && reply !== undefined) resolve(reply);
+          if (error.code === GrpcStatus.OK && reply !== undefined) resolve(reply);
           else reject(error);
         },
       });
       const timer = this.#options.clock.after(timeout, () =>
-        stream.fail(StatusCode.DEADLINE_EXCEEDED, `no answer within ${timeout} ms`),
+        call.fail(GrpcStatus.DEADLINE_EXCEEDED, `no answer within ${timeout} ms`),
       );
-      stream.end(message);
+      call.end(encode(method, request));
     });
   }
 
   /** Messages in both directions until one side ends the stream. */
-  open(path: string, metadata: Metadata, receiver: StreamReceiver): GrpcStream {
-    return this.#open(path, metadata, receiver);
+  open<I extends DescMessage, O extends DescMessage>(
+    method: Method<I, O>,
+    metadata: Metadata,
+    receiver: StreamReceiver<O>,
+  ): GrpcStream<I> {
+    const call = this.#open(method, metadata, receiver);
+    return { send: (message) => call.send(encode(method, message)), close: () => call.close() };
   }
 
   close(): void {
-    this.#session?.destroy();
-    this.#session = undefined;
+    for (const connection of [...this.#connections.keys()]) {
+      const calls = [...connection.queries];
+      this.#forget(connection);
+      connection.close();
+      for (const call of calls) call.lost("the connection ended");
+    }
   }
 
-  #open(path: string, metadata: Metadata, receiver: StreamReceiver): Http2Stream {
-    const stream = this.#connected().request({
-      ":method": "POST",
-      ":path": path,
-      "content-type": "application/grpc",
-      te: "trailers",
-      ...metadata,
+  #open<O extends DescMessage>(
+    method: Method<DescMessage, O>,
+    metadata: Metadata,
+    receiver: StreamReceiver<O>,
+  ): CallStream {
+    const connection = this.#connected();
+    const call = new CallStream(this.url, connection, {
+      message: (octets) => receiver.message(decode(method, octets, this.url)),
+      ended: (error) => {
+        connection.ended(call, this.#options.clock.now());
+        receiver.ended(error);
+      },
     });
-    return new Http2Stream(stream, this.url, receiver);
+    const headers = {
+      ...this.#headers,
+      ":path": `/${method.parent.typeName}/${method.name}`,
+      ...metadata,
+    };
+    call.begin(connection.open(call, headers, false));
+    return call;
   }
 
-  #connected(): ClientHttp2Session {
-    const known = this.#session;
-    if (known !== undefined && !known.closed && !known.destroyed) return known;
-    const { url, tls, clock } = this.#options;
-    const options: SecureClientSessionOptions = { ...tls };
-    const session = connect(url, options);
-    // Errors reach callers through their streams; the session has no error handler of its own.
-    session.on("error", () => undefined);
-    session.on("goaway", () => this.#forget(session));
-    session.on("close", () => this.#forget(session));
-    watchOver(session, clock);
-    this.#session = session;
-    return session;
+  #connected(): Http2Connection<CallStream> {
+    if (this.#current?.isUsable === true) return this.#current;
+    const { clock } = this.#options;
+    const connection = new Http2Connection<CallStream>(
+      {
+        connected: () => undefined,
+        lost: (_connection, reason, calls) => {
+          this.#forget(connection);
+          for (const call of calls) call.lost(reason);
+        },
+      },
+      this.#remote,
+      dialHttp2(this.#client, this.#remote, undefined),
+      clock.now(),
+      { wheel: this.#wheel },
+    );
+    this.#current = connection;
+    this.#connections.set(connection, watchOver(connection, clock));
+    return connection;
   }
 
-  #forget(session: ClientHttp2Session): void {
-    if (this.#session === session) this.#session = undefined;
+  #forget(connection: Http2Connection<CallStream>): void {
+    this.#connections.get(connection)?.cancel();
+    this.#connections.delete(connection);
+    if (this.#current === connection) this.#current = undefined;
   }
 }
 
-/** Closes a connection that answers no pings. */
-function watchOver(session: ClientHttp2Session, clock: Clock): void {
+const READING = { readUnknownFields: false };
+
+function encode<I extends DescMessage>(method: Method<I, DescMessage>, message: MessageInitShape<I>): Buffer {
+  const octets = toBinary(method.input, create(method.input, message));
+  const framed = Buffer.alloc(PREFIX_OCTETS + octets.length);
+  framed.writeUInt32BE(octets.length, 1);
+  framed.set(octets, PREFIX_OCTETS);
+  return framed;
+}
+
+function decode<O extends DescMessage>(
+  method: Method<DescMessage, O>,
+  octets: Uint8Array,
+  url: string,
+): MessageShape<O> {
+  try {
+    return fromBinary(method.output, octets, READING);
+  } catch (error) {
+    throw new EtcdError(GrpcStatus.INTERNAL, `a malformed message: ${messageOf(error)}`, url);
+  }
+}
+
+/** Ends a connection that answers no pings. */
+function watchOver(connection: Http2Connection<CallStream>, clock: Clock): Timer {
   let unanswered = 0;
-  const timer: Timer = clock.every(PING_INTERVAL, () => {
-    if (session.connecting || unanswered > 0) {
-      session.destroy(new Error("no sign of life"), constants.NGHTTP2_CANCEL);
+  return clock.every(PING_INTERVAL, () => {
+    if (!connection.isOpen) return;
+    if (unanswered > 0) {
+      connection.fail("no sign of life");
       return;
     }
     unanswered++;
-    session.ping(() => {
+    connection.ping(() => {
       unanswered--;
     });
   });
-  session.on("close", () => timer.cancel());
 }
 
-class Http2Stream implements GrpcStream {
-  readonly #stream: ClientHttp2Stream;
+/** Receives whole messages, then the end. */
+interface CallReceiver {
+  /** @throws EtcdError where the octets are not the expected message */
+  message(octets: Uint8Array): void;
+  ended(error: EtcdError): void;
+}
+
+/** One call on its own stream. */
+class CallStream {
   readonly #url: string;
-  readonly #receiver: StreamReceiver;
-  #held: Buffer = Buffer.alloc(0);
-  #status: EtcdError | undefined;
+  readonly #connection: Http2Connection<CallStream>;
+  readonly #receiver: CallReceiver;
+  readonly #response = new GrpcResponse();
+  #stream: ClientHttp2Stream | undefined;
+  #held = new GatheredOctets();
+  #fault: EtcdError | undefined;
   #hasEnded = false;
 
-  constructor(stream: ClientHttp2Stream, url: string, receiver: StreamReceiver) {
-    this.#stream = stream;
+  constructor(url: string, connection: Http2Connection<CallStream>, receiver: CallReceiver) {
     this.#url = url;
+    this.#connection = connection;
     this.#receiver = receiver;
-    stream.on("response", (headers) => this.#takeHeaders(headers));
-    stream.on("trailers", (headers) => this.#takeStatus(headers));
+  }
+
+  begin(stream: ClientHttp2Stream): void {
+    this.#stream = stream;
+    stream.on("response", (headers) => {
+      const problem = this.#response.head(headers);
+      if (problem !== undefined) this.fail(problem.status, problem.message);
+    });
+    stream.on("trailers", (trailers) => this.#response.tail(trailers));
     stream.on("data", (octets: Buffer) => this.#take(octets));
-    stream.on("error", (error) => this.#takeError(error));
-    stream.on("close", () => this.#end());
+    stream.on("error", (error) => {
+      if (!this.#hasLostConnection)
+        this.#fault ??= new EtcdError(GrpcStatus.UNAVAILABLE, error.message, this.#url);
+    });
+    stream.on("close", () => {
+      if (!this.#hasLostConnection) this.#end();
+    });
   }
 
-  send(message: Uint8Array): void {
-    if (!this.#stream.writable) return;
-    this.#stream.write(frame(message));
+  /** The connection then calls {@link lost}, with the reason. */
+  get #hasLostConnection(): boolean {
+    return this.#connection.isLost || this.#connection.isEnding;
   }
 
-  end(message: Uint8Array): void {
-    this.#stream.end(frame(message));
+  send(framed: Uint8Array): void {
+    if (this.#stream?.writable === true) this.#stream.write(framed);
+  }
+
+  end(framed: Uint8Array): void {
+    this.#stream?.end(framed);
   }
 
   fail(code: number, reason: string): void {
-    this.#status ??= new EtcdError(code, reason, this.#url);
+    this.#fault ??= new EtcdError(code, reason, this.#url);
     this.close();
   }
 
   close(): void {
-    this.#stream.close(constants.NGHTTP2_CANCEL);
+    this.#stream?.close(constants.NGHTTP2_CANCEL);
   }
 
-  #takeHeaders(headers: IncomingHttpHeaders): void {
-    const status = headers[":status"];
-    if (Number(status) !== 200 && headers["grpc-status"] === undefined) {
-      this.fail(StatusCode.UNAVAILABLE, `HTTP status ${status}: no etcd listens there`);
-    } else {
-      this.#takeStatus(headers);
-    }
+  /** Called when its connection has ended. */
+  lost(reason: string): void {
+    this.#fault ??= new EtcdError(GrpcStatus.UNAVAILABLE, reason, this.#url);
+    this.#end();
   }
 
-  #takeStatus(headers: IncomingHttpHeaders): void {
-    const code = headers["grpc-status"];
-    if (code === undefined) return;
-    this.#status ??= new EtcdError(
-      Number(code),
-      textOfStatus(headers["grpc-message"]) || "no reason given",
-      this.#url,
-    );
-  }
-
-  #takeError(error: Error): void {
-    this.#status ??= new EtcdError(StatusCode.UNAVAILABLE, error.message, this.#url);
-  }
-
-  #take(octets: Buffer): void {
-    let held = this.#held.length === 0 ? octets : Buffer.concat([this.#held, octets]);
-    while (held.length >= PREFIX_OCTETS) {
-      const length = held.readUInt32BE(1);
-      if (held[0] !== 0 || length > MAX_MESSAGE_OCTETS) {
-        this.fail(StatusCode.UNKNOWN, "a message that is compressed or too long");
+  #take(octets: Uint8Array): void {
+    if (this.#fault !== undefined) return;
+    this.#held.add(octets);
+    let rest = this.#held.octets;
+    while (rest.length >= PREFIX_OCTETS) {
+      const length = lengthOf(rest);
+      if (rest[0] !== 0 || length > MAX_MESSAGE_OCTETS) {
+        this.fail(GrpcStatus.UNKNOWN, "a message that is compressed or too long");
         return;
       }
-      if (held.length < PREFIX_OCTETS + length) break;
-      this.#receiver.message(held.subarray(PREFIX_OCTETS, PREFIX_OCTETS + length));
-      held = held.subarray(PREFIX_OCTETS + length);
+      if (rest.length < PREFIX_OCTETS + length) break;
+      try {
+        this.#receiver.message(rest.subarray(PREFIX_OCTETS, PREFIX_OCTETS + length));
+      } catch (error) {
+        if (!(error instanceof EtcdError)) throw error;
+        this.fail(error.code, error.reason);
+        return;
+      }
+      rest = rest.subarray(PREFIX_OCTETS + length);
     }
-    this.#held = held;
+    if (rest.length === this.#held.length) return;
+    // The keys and values of the messages are views of the octets so far.
+    this.#held = new GatheredOctets();
+    this.#held.add(rest);
   }
 
   #end(): void {
     if (this.#hasEnded) return;
     this.#hasEnded = true;
+    const { status, reason } = this.#response;
     this.#receiver.ended(
-      this.#status ?? new EtcdError(StatusCode.UNAVAILABLE, "the connection ended", this.#url),
+      this.#fault ??
+        (status === undefined
+          ? new EtcdError(GrpcStatus.UNAVAILABLE, "the connection ended", this.#url)
+          : new EtcdError(status, reason || "no reason given", this.#url)),
     );
   }
-}
-
-function frame(message: Uint8Array): Buffer {
-  const framed = Buffer.alloc(PREFIX_OCTETS + message.length);
-  framed.writeUInt32BE(message.length, 1);
-  framed.set(message, PREFIX_OCTETS);
-  return framed;
 }

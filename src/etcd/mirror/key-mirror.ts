@@ -5,11 +5,12 @@
 import { setImmediate as nextTurn } from "node:timers/promises";
 import { MAX_RUN_OCTETS } from "../../lib/collections/octet-arena.ts";
 import type { Logger } from "../../lib/logging/log.ts";
+import { GrpcStatus } from "../../lib/net/grpc-message.ts";
 import { BackOff } from "../../lib/time/back-off.ts";
 import type { Clock, Timer } from "../../lib/time/clock.ts";
-import type { EtcdClient, Watch } from "../client/etcd-client.ts";
+import type { EtcdClient, KeyRange, RunningWatch } from "../client/etcd-client.ts";
 import { EtcdError } from "../client/etcd-error.ts";
-import type { KeyRange, KeyValue, WatchReply } from "../client/messages.ts";
+import type { KeyValue, WatchResponse } from "../client/etcd-pb.ts";
 import { KeyTree } from "./key-tree.ts";
 import { LeaseTable } from "./lease-table.ts";
 
@@ -51,11 +52,11 @@ export class KeyMirror {
   #state: MirrorState = "listing";
   #isSynced = false;
   /** For each range, the revision up to which the tree is complete. Empty if everything has to be listed. */
-  #revisions: number[] = [];
+  #revisions: bigint[] = [];
   #since: number;
   readonly #backOff: BackOff;
   #lastError = "";
-  #watch: Watch | undefined;
+  #watch: RunningWatch | undefined;
   #pause: { readonly timer: Timer; readonly end: () => void } | undefined;
   #isStopped = false;
 
@@ -75,8 +76,8 @@ export class KeyMirror {
     return this.#isSynced;
   }
 
-  get revision(): number {
-    return Math.max(0, ...this.#revisions);
+  get revision(): bigint {
+    return this.#revisions.reduce((newest, each) => (each > newest ? each : newest), 0n);
   }
 
   /** The current error, empty if all is well. */
@@ -140,7 +141,7 @@ export class KeyMirror {
   async #list(): Promise<void> {
     const { client, ranges } = this.#options;
     this.tree.beginListing();
-    let revision = 0;
+    let revision = 0n;
     for (const { from, to } of ranges) {
       let next: Uint8Array | undefined = from;
       while (next !== undefined && !this.#isStopped) {
@@ -151,10 +152,10 @@ export class KeyMirror {
           revision,
         });
         // All pages show the state of the first one.
-        if (revision === 0) revision = page.revision;
-        for (const entry of page.entries) this.#set(entry);
+        if (revision === 0n) revision = page.header?.revision ?? 0n;
+        for (const entry of page.kvs) this.#set(entry);
         if (this.#isTooLarge()) return;
-        const last = page.entries.at(-1);
+        const last = page.kvs.at(-1);
         next = page.more && last !== undefined ? Buffer.concat([last.key, new Uint8Array(1)]) : undefined;
       }
     }
@@ -172,7 +173,7 @@ export class KeyMirror {
   #follow(): Promise<void> {
     const { client, ranges } = this.#options;
     return new Promise((resolve, reject) => {
-      const watched = ranges.map((range, index) => ({ range, revision: this.#revisions[index] ?? 0 }));
+      const watched = ranges.map((range, index) => ({ range, revision: this.#revisions[index] ?? 0n }));
       const begin = client.watch(watched, {
         reply: (reply) => {
           const error = this.#take(reply);
@@ -194,26 +195,30 @@ export class KeyMirror {
   }
 
   /** @returns why the watch cannot continue */
-  #take(reply: WatchReply): Error | undefined {
+  #take(reply: WatchResponse): Error | undefined {
     const { endpoint } = this.#options.client;
     // gRPC's OUT_OF_RANGE means that the watch cannot continue from here, and everything has to be listed.
-    if (reply.compactRevision > 0) return new EtcdError(11, "the changes in between are compacted", endpoint);
-    if (reply.canceled) return new EtcdError(1, reply.reason || "the watch was ended", endpoint);
-    const range = reply.watchId - 1;
+    if (reply.compactRevision > 0n)
+      return new EtcdError(GrpcStatus.OUT_OF_RANGE, "the changes in between are compacted", endpoint);
+    if (reply.canceled)
+      return new EtcdError(GrpcStatus.CANCELLED, reply.cancelReason || "the watch was ended", endpoint);
+    const range = Number(reply.watchId) - 1;
+    const revision = reply.header?.revision ?? 0n;
     if (reply.created) {
-      if (reply.revision < (this.#revisions[range] ?? 0))
-        return new EtcdError(11, "etcd went back in time", endpoint);
+      if (revision < (this.#revisions[range] ?? 0n))
+        return new EtcdError(GrpcStatus.OUT_OF_RANGE, "etcd went back in time", endpoint);
       this.#enter("watching", "");
       // Its revision is etcd's current one: the changes before it are still to come.
       return undefined;
     }
-    for (const event of reply.events) {
-      if (event.deleted) this.#delete(event.key);
-      else this.#set(event);
+    for (const { deleted, kv } of reply.events) {
+      if (kv === undefined) continue;
+      if (deleted) this.#delete(kv.key);
+      else this.#set(kv);
     }
     // After a failure, a change that arrived in part is requested again as a whole.
-    const last = reply.events.at(-1)?.modRevision;
-    this.#revisions[range] = last === undefined ? reply.revision : reply.isPart ? last - 1 : last;
+    const last = reply.events.at(-1)?.kv?.modRevision;
+    this.#revisions[range] = last === undefined ? revision : reply.fragment ? last - 1n : last;
     return this.#isTooLarge() ? new Error("too large") : undefined;
   }
 

@@ -3,7 +3,7 @@
  * polled as they age.
  */
 import type { Clock, Timer } from "../../lib/time/clock.ts";
-import type { LeaseReply } from "../client/messages.ts";
+import type { LeaseTimeToLiveResponse } from "../client/etcd-pb.ts";
 
 /** The place of a lease in the table; -1 for none. */
 export type LeaseNumber = number;
@@ -11,7 +11,7 @@ export type LeaseNumber = number;
 export interface LeaseTableOptions {
   readonly clock: Clock;
   /** Rejects if etcd cannot be asked. */
-  ask(id: bigint): Promise<LeaseReply>;
+  ask(id: bigint): Promise<LeaseTimeToLiveResponse>;
 }
 
 /** Milliseconds between two checks of all leases. */
@@ -131,10 +131,10 @@ export class LeaseTable {
   async #ask(lease: LeaseNumber): Promise<void> {
     const id = this.#ids[lease] ?? 0n;
     try {
-      const { ttl, granted } = await this.#options.ask(id);
+      const { TTL: left, grantedTTL: granted } = await this.#options.ask(id);
       if (this.#ids[lease] !== id) return;
-      this.#ends[lease] = this.#options.clock.now() + Math.max(ttl, 0) * 1000;
-      this.#granted[lease] = granted * 1000;
+      this.#ends[lease] = this.#options.clock.now() + Math.max(Number(left), 0) * 1000;
+      this.#granted[lease] = Number(granted) * 1000;
     } catch {
       // etcd is unreachable: the known times stay. The next round asks again.
     }

@@ -4,6 +4,7 @@ import type { Logger } from "../../lib/logging/log.ts";
 import type { GaugeFamily } from "../../lib/metrics/metric-families.ts";
 import type { MetricsRegistry } from "../../lib/metrics/metrics.ts";
 import type { Clock } from "../../lib/time/clock.ts";
+import { formatGoDuration } from "../../lib/time/duration.ts";
 import { SharedTurns } from "../../lib/time/turn-share.ts";
 import type { MemoryRelease } from "../../runtime/memory-release.ts";
 import type { Thrift } from "../../runtime/thrift.ts";
@@ -27,6 +28,9 @@ import { readPod } from "./watch/read-pod.ts";
 import { SharedPauses } from "./watch/shared-pauses.ts";
 import { UnusableLog } from "./watch/unusable-log.ts";
 import { WatchLog } from "./watch/watch-log.ts";
+
+/** Milliseconds after which a silent API is a fault: it sends a bookmark about once a minute. */
+const SILENCE = 180_000;
 
 export interface ApiSourceOptions {
   readonly store: ClusterStore;
@@ -165,6 +169,19 @@ export class ApiSource {
     return missing.map(({ title, log: { trouble } }) =>
       trouble === undefined ? title : `${title} (${trouble})`,
     );
+  }
+
+  /** The resources that the API does not deliver at present, each with the reason and the age of what is known. */
+  faults(): { readonly subject: string; readonly reason: string }[] {
+    return this.#watches.flatMap(({ store, kind, title, log }) => {
+      const age = listedAge(store, kind);
+      const { trouble } = log;
+      if (age === undefined)
+        return [{ subject: title, reason: `not listed yet${trouble === undefined ? "" : `: ${trouble}`}` }];
+      const old = `the data is ${formatGoDuration(Math.floor(age / 1_000) * 1_000)} old`;
+      if (trouble !== undefined) return [{ subject: title, reason: `${old}: ${trouble}` }];
+      return age < SILENCE ? [] : [{ subject: title, reason: `${old}: the API sends nothing` }];
+    });
   }
 
   /** How each resource stands and how old what is known of it is, a line each: `services: watching, age 3s`. */

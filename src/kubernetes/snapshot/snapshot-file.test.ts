@@ -3,6 +3,7 @@ import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "n
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, it } from "node:test";
+import { untilTrue } from "../../../test/support/until-true.ts";
 import { parseIpAddress } from "../../lib/net/ip-address.ts";
 import { FakeClock } from "../../lib/time/clock.ts";
 import { KINDS, type Service } from "../objects/objects.ts";
@@ -130,7 +131,9 @@ describe("a snapshot", () => {
     await clock.settle(29_999);
     assert.deepEqual(readdirSync(folder), []);
     clock.advance(1);
-    while (readdirSync(folder).join() !== "snapshot") await new Promise((resolve) => setImmediate(resolve));
+    await untilTrue(() => readdirSync(folder).join() === "snapshot", {
+      between: () => new Promise((resolve) => setImmediate(resolve)),
+    });
     await file.stop();
     assert.equal(clock.pendingTimers, 0);
   });

@@ -58,6 +58,11 @@ export interface PluginInstance {
   unfit?(): boolean;
   /** Human-readable status lines, without the plugin's name; `ready` shows them in its verbose output. */
   describeState?(): readonly string[];
+  /**
+   * The parts of its work that the plugin cannot do at present; empty while all is well. The console and `doctor` show
+   * them.
+   */
+  faults?(): readonly PluginFault[];
   /** Called before the process stops, while everything still answers: wait here for lame ducks. */
   drain?(): Promise<void>;
   /** Closes everything that the plugin opened. Called once, when no query is in the chain any more. */
@@ -94,6 +99,14 @@ export interface PluginInstance {
    * is called.
    */
   unrouted?(query: Query, outcome: Reply | Failure): void;
+}
+
+/** A part of a plugin's work that fails at present. */
+export interface PluginFault {
+  /** An upstream, a zone, a resource of the cluster: `10.0.0.53:53`, `example.org.`, `endpoints`. */
+  readonly subject: string;
+  /** In the words of the log. */
+  readonly reason: string;
 }
 
 export interface PlacedPlugin {

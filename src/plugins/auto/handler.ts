@@ -3,6 +3,7 @@ import { messageOf } from "../../lib/text/message-of.ts";
 import type {
   Fallthrough,
   Handler,
+  PluginFault,
   PluginInstance,
   Site,
   Timer,
@@ -11,6 +12,7 @@ import type {
 } from "../../plugin/index.ts";
 import { FileZone, isMissing } from "../../zones/files/served-file.ts";
 import { type FoundZoneFile, findZoneFiles, type ZoneFolder } from "../../zones/files/zone-folder.ts";
+import { faultsOfZones } from "../../zones/serving/zone-faults.ts";
 import { ZoneService } from "../../zones/serving/zone-service.ts";
 import type { FileNames } from "./config.ts";
 
@@ -79,6 +81,10 @@ export class AutoZones implements PluginInstance {
 
   describeState(): readonly string[] {
     return Array.from(this.#zones.values(), (zone) => zone.describe());
+  }
+
+  faults(): readonly PluginFault[] {
+    return faultsOfZones([...this.#zones.values()]);
   }
 
   #schedule(): void {

@@ -5,6 +5,7 @@ import { join } from "node:path";
 import { after, afterEach, beforeEach, test } from "node:test";
 import tls from "node:tls";
 import { type AzureRecordSet, AzureServer } from "../../../test/support/azure-server.ts";
+import { untilTime } from "../../../test/support/until-true.ts";
 import { Rcode } from "../../dns/index.ts";
 import type { Machine } from "../../plugin/contract/site.ts";
 import { SetupError } from "../../plugin/index.ts";
@@ -91,13 +92,8 @@ async function serve(options?: string) {
 }
 
 /** Advances time until the condition holds. */
-async function soon(test: PluginTest<unknown>, isSo: () => boolean | Promise<boolean>): Promise<void> {
-  for (;;) {
-    if (await isSo()) return;
-    await test.clock.settle(1_000);
-    await new Promise((resolve) => setTimeout(resolve, 1));
-  }
-}
+const soon = (test: PluginTest<unknown>, isSo: () => boolean | Promise<boolean>): Promise<void> =>
+  untilTime(test, 1_000, isSo);
 
 test("answers with records of every type, paged, and skips malformed records", async () => {
   const test = await serve();

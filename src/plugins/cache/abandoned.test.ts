@@ -1,6 +1,7 @@
 /** Abandoned clients do not cost the queries that joined theirs an answer. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
+import { untilTrue } from "../../../test/support/until-true.ts";
 import { DROPPED, type Next, type Outcome, type Query } from "../../plugin/index.ts";
 import { Answer, PluginTest, records } from "../../plugin/testing.ts";
 import cache from "./index.ts";
@@ -35,10 +36,10 @@ test("a query that joined an abandoned one is sent again for all that wait", asy
   assert.equal(asked.length, 1);
   leader.query.abandon();
   assert.equal(await leader.outcome, DROPPED);
-  while (asked.length < 2) await Promise.resolve();
+  await untilTrue(() => asked.length >= 2, { between: () => Promise.resolve() });
   second.query.abandon();
   assert.equal(await second.outcome, DROPPED);
-  while (asked.length < 3) await Promise.resolve();
+  await untilTrue(() => asked.length >= 3, { between: () => Promise.resolve() });
   const last = asked[2] ?? assert.fail();
   last.resolve(last.query.reply({ answer: records(A) }));
   for (const { outcome } of [third, fourth]) {

@@ -4,6 +4,7 @@ import { once } from "node:events";
 import { test } from "node:test";
 import { setTimeout as delay } from "node:timers/promises";
 import { Worker } from "node:worker_threads";
+import { untilTrue } from "../../../test/support/until-true.ts";
 import { Name } from "../../dns/index.ts";
 import { makeTestQuery, records } from "../../plugin/testing.ts";
 import { EntrySlab } from "./entry-slab.ts";
@@ -82,7 +83,7 @@ test("threads terminated during a write leave a slab that others can use", async
   // An abandoned lock is detected after two seconds.
   await Promise.all(
     slabs.map(async (slab) => {
-      while (!slab.removeAnswer(1, 0, asked)) await delay(10);
+      await untilTrue(() => slab.removeAnswer(1, 0, asked), { what: "the lock is free" });
     }),
   );
   assert.equal(reasons.length, SLABS);

@@ -80,10 +80,6 @@ test("a machine without a name is localhost", async () => {
   assert.deepEqual(answer.answer, ['id.server. 0 CH TXT "localhost"']);
 });
 
-test("opens all classes for its listener", () => {
-  assert.equal(chaos.allClasses, true);
-});
-
 test("warns about a second line", () => {
   assert.match(
     PluginTest.of(chaos, "chaos v1\nchaos v2").warnings.join("\n"),

@@ -11,6 +11,7 @@ import {
   METADATA_TOKEN,
 } from "../../../test/support/cloud-dns-server.ts";
 import { GoogleTokens, SERVICE_ACCOUNT_TOKEN } from "../../../test/support/google-tokens.ts";
+import { untilTime } from "../../../test/support/until-true.ts";
 import { Rcode } from "../../dns/index.ts";
 import { SetupError } from "../../plugin/index.ts";
 import { ConfigRefused, PluginTest } from "../../plugin/testing.ts";
@@ -76,13 +77,8 @@ async function serve(options?: string) {
 }
 
 /** Advances time until the condition holds. */
-async function soon(test: PluginTest<unknown>, isSo: () => boolean | Promise<boolean>): Promise<void> {
-  for (;;) {
-    if (await isSo()) return;
-    await test.clock.settle(1_000);
-    await new Promise((resolve) => setTimeout(resolve, 1));
-  }
-}
+const soon = (test: PluginTest<unknown>, isSo: () => boolean | Promise<boolean>): Promise<void> =>
+  untilTime(test, 1_000, isSo);
 
 test("answers with records of every type, paged, and skips malformed records", async () => {
   const test = await serve();

@@ -1,23 +1,21 @@
 import { Name } from "../../dns/index.ts";
-import { EtcdClient, rangeBelow } from "../../etcd/client/etcd-client.ts";
-import type { TlsFiles } from "../../etcd/client/grpc-channel.ts";
-import type { KeyRange } from "../../etcd/client/messages.ts";
+import { EtcdClient, type KeyRange, rangeBelow } from "../../etcd/client/etcd-client.ts";
 import { KeyMirror } from "../../etcd/mirror/key-mirror.ts";
 import { keyOfName, nameOfKey, normalisePrefix } from "../../etcd/skydns/key-path.ts";
 import { readServiceItem, ServiceItemError } from "../../etcd/skydns/service-item.ts";
-import { readTextFile } from "../../lib/files/bounded-file.ts";
-import { fileFault } from "../../lib/files/file-fault.ts";
 import type { Offer } from "../../plugin/contract/service.ts";
 import {
   type Handler,
   type PlacedPlugin,
+  type PluginFault,
   type PluginInstance,
   ServiceKey,
-  SetupError,
   type Site,
   type Timer,
 } from "../../plugin/index.ts";
 import { loadPageRelease } from "../../runtime/memory-release.ts";
+import type { TlsMaterial } from "../../upstream/encrypted/tls-client.ts";
+import { readTlsFiles, tlsContext } from "../../upstream/encrypted/tls-files.ts";
 import type { EtcdConfig } from "./config.ts";
 import { type AuthorityRules, EtcdHandler } from "./handler.ts";
 import type { ItemRules } from "./items.ts";
@@ -128,7 +126,8 @@ export class Etcd implements PluginInstance {
   }
 
   async examine(): Promise<void> {
-    await this.#readTls();
+    const tls = await this.#readTls();
+    if (tls !== undefined) await tlsContext(tls);
   }
 
   async start(): Promise<void> {
@@ -138,7 +137,7 @@ export class Etcd implements PluginInstance {
     const tls = await this.#readTls();
     const client = new EtcdClient({
       endpoints,
-      tls,
+      context: tls === undefined ? undefined : await tlsContext(tls),
       credentials: credentials?.login,
       clock,
       timeout: TIMEOUT,
@@ -229,6 +228,14 @@ export class Etcd implements PluginInstance {
       case "listing":
         return [`${zone} etcd: being listed`];
     }
+  }
+
+  faults(): PluginFault[] {
+    const { state, age, lastError = "", isSynced = false } = this.#mirror ?? {};
+    if (state !== "away") return [];
+    const since = `away for ${Math.floor((age ?? 0) / 1000)}s (${lastError})`;
+    const reason = `${since}: ${isSynced ? "answers come from the last known keys" : "no keys were listed yet"}`;
+    return [{ subject: `etcd ${this.#client?.endpoint ?? ""}`, reason }];
   }
 
   async stop(): Promise<void> {
@@ -356,24 +363,9 @@ export class Etcd implements PluginInstance {
   }
 
   /** One file is a CA, two are a certificate and its key, three are all of them. */
-  async #readTls(): Promise<TlsFiles | undefined> {
+  async #readTls(): Promise<TlsMaterial | undefined> {
     const files = this.#config.tls?.files;
-    if (files === undefined) return undefined;
-    const read = async (file: string): Promise<string> => {
-      try {
-        return await readTextFile(this.#site.resolvePath(file));
-      } catch (error) {
-        if (!(error instanceof Error)) throw error;
-        throw new SetupError(`tls: ${file}: ${fileFault(error)}`);
-      }
-    };
-    const texts = await Promise.all(files.map(read));
-    const [cert, key, ca] = texts.length === 1 ? [undefined, undefined, texts[0]] : texts;
-    return {
-      ...(ca !== undefined && { ca }),
-      ...(cert !== undefined && { cert }),
-      ...(key !== undefined && { key }),
-    };
+    return files === undefined ? undefined : readTlsFiles(files, this.#site);
   }
 }
 

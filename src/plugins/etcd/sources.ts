@@ -1,5 +1,5 @@
 /** The sources of keys for answers. */
-import { type EtcdClient, rangeBelow } from "../../etcd/client/etcd-client.ts";
+import { type EtcdClient, type KeyRange, rangeBelow } from "../../etcd/client/etcd-client.ts";
 import type { KeyMirror } from "../../etcd/mirror/key-mirror.ts";
 import type { Entry } from "../../etcd/mirror/key-tree.ts";
 import type { Found, KeyEntry, KeySource } from "./items.ts";
@@ -51,12 +51,14 @@ export class RemoteKeys implements KeySource<Found> {
     return this.#read({ from: Buffer.from(key, "latin1") });
   }
 
-  async #read(range: { readonly from: Uint8Array; readonly to?: Uint8Array }): Promise<KeyEntry[]> {
-    const { entries } = await this.#client.range({ ...range, limit: MAX_KEYS, revision: 0 });
+  async #read(range: KeyRange): Promise<KeyEntry[]> {
+    const { kvs: entries } = await this.#client.range({ ...range, limit: MAX_KEYS, revision: 0n });
     const ids = new Set(entries.map(({ lease }) => lease).filter((lease) => lease !== 0n));
     const left = new Map<bigint, number>();
     await Promise.all(
-      [...ids].map(async (id) => left.set(id, Math.max(0, (await this.#client.lease(id)).ttl) * 1000)),
+      [...ids].map(async (id) =>
+        left.set(id, Math.max(0, Number((await this.#client.lease(id)).TTL)) * 1000),
+      ),
     );
     return entries.map(({ key, value, lease }) => ({
       key: Buffer.from(key).toString("latin1"),

@@ -1,7 +1,16 @@
 import { Name, Rcode } from "../../dns/index.ts";
 import { messageOf } from "../../lib/text/message-of.ts";
+import { formatGoDuration } from "../../lib/time/duration.ts";
 import { TimeoutWheel } from "../../lib/time/timeout-wheel.ts";
-import type { CounterSlot, Next, Outcome, PluginInstance, Query, Site } from "../../plugin/index.ts";
+import type {
+  CounterSlot,
+  Next,
+  Outcome,
+  PluginFault,
+  PluginInstance,
+  Query,
+  Site,
+} from "../../plugin/index.ts";
 import { SetupError, ZoneList } from "../../plugin/index.ts";
 import { FramePool } from "../../plugin/packed/frames.ts";
 import { QUERY_TAP } from "../../plugin/services/query-tap.ts";
@@ -11,6 +20,7 @@ import { makePolicy } from "../../upstream/config/policy.ts";
 import { readTlsFiles } from "../../upstream/encrypted/tls-files.ts";
 import type { encryptedUpstreams } from "../../upstream/encrypted-upstream.ts";
 import { UpstreamMetrics } from "../../upstream/exchange/upstream-metrics.ts";
+import type { HealthChange } from "../../upstream/health-monitor.ts";
 import { type HostLookup, lookupThrough, systemLookup } from "../../upstream/host-lookup.ts";
 import type { quicUpstreams } from "../../upstream/quic/quic-upstream.ts";
 import { examineTargets, type Place, resolveTargets } from "../../upstream/targets.ts";
@@ -82,6 +92,14 @@ export class Forwarder implements PluginInstance {
     return this.#rules?.upstreams ?? [];
   }
 
+  /** The upstreams whose last health check failed. */
+  faults(): readonly PluginFault[] {
+    return this.upstreams.flatMap(({ address, health, streamHealth }) => {
+      const { fault } = health.fault === "" ? streamHealth : health;
+      return fault === "" ? [] : [{ subject: address.text, reason: fault }];
+    });
+  }
+
   async examine(): Promise<void> {
     await examineTargets(this.#config.to);
     if (this.#config.tls !== undefined) await this.#encryptedUpstreams();
@@ -108,6 +126,10 @@ export class Forwarder implements PluginInstance {
         domain: config.health_check?.form.domain ?? Name.root,
         recursionDesired: config.health_check?.form.recursionDesired ?? true,
         interval: Math.max(config.health_check?.duration ?? 500, SHORTEST_INTERVAL),
+        onChange: (to: string, { fault, since }: HealthChange) => {
+          if (fault !== undefined) log.warning(`upstream ${to} fails its health check: ${fault}`);
+          else log.info(`upstream ${to} answers again, after ${formatGoDuration(Math.round(since))}`);
+        },
       },
     };
     const upstreams = places.map((place) => {

@@ -1,6 +1,7 @@
 /** The object of an answered query serves the next one: no state of the previous query may reach it. */
 import assert from "node:assert/strict";
 import { afterEach, describe, it } from "node:test";
+import { untilTrue } from "../../../test/support/until-true.ts";
 import type { Query } from "../../plugin/index.ts";
 import { HONEST, type Script, SILENT } from "../../upstream/fixtures/scripted-server.ts";
 import { until } from "../../upstream/fixtures/test-request.ts";
@@ -42,8 +43,10 @@ describe("a query in the place of another", () => {
     await server.receives(2);
     HONEST(server.asked[0] ?? assert.fail());
     const discarded = 'portolan_proxy_discarded_messages_total{proxy_name="forward",to="';
-    let lines: string[] = [];
-    while (!lines.some((line) => line.endsWith('reason="id"} 1'))) lines = await metricLines(test, discarded);
+    await untilTrue(async () => {
+      const lines = await metricLines(test, discarded);
+      return lines.some((line) => line.endsWith('reason="id"} 1'));
+    });
     HONEST(server.asked[1] ?? assert.fail());
     assert.equal((await outcome).reply.rcode, 0);
   });

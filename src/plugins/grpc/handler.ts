@@ -1,19 +1,16 @@
 import type { SecureContext } from "node:tls";
 import { Name, Rcode } from "../../dns/index.ts";
-import { messageOf } from "../../lib/text/message-of.ts";
 import { TimeoutWheel } from "../../lib/time/timeout-wheel.ts";
 import {
   type Next,
   type Outcome,
   type PluginInstance,
   type Query,
-  SetupError,
   type Site,
   ZoneList,
 } from "../../plugin/index.ts";
 import { makePolicy } from "../../upstream/config/policy.ts";
-import { clientContext } from "../../upstream/encrypted/tls-client.ts";
-import { readTlsFiles } from "../../upstream/encrypted/tls-files.ts";
+import { readTlsFiles, tlsContext } from "../../upstream/encrypted/tls-files.ts";
 import { UpstreamMetrics } from "../../upstream/exchange/upstream-metrics.ts";
 import { grpcUpstream } from "../../upstream/grpc-upstream.ts";
 import { systemLookup } from "../../upstream/host-lookup.ts";
@@ -104,11 +101,6 @@ export class GrpcForwarder implements PluginInstance {
   async #context(): Promise<SecureContext | undefined> {
     const { tls } = this.#config;
     if (tls === undefined) return undefined;
-    const material = await readTlsFiles(tls.files, this.#site);
-    try {
-      return clientContext(material);
-    } catch (error) {
-      throw new SetupError(`tls: ${messageOf(error)}`);
-    }
+    return tlsContext(await readTlsFiles(tls.files, this.#site));
   }
 }

@@ -2,6 +2,7 @@ import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import { ApiSimulator } from "../../../test/support/kubernetes-api/api-simulator.ts";
 import { RESOURCE_TYPES } from "../../../test/support/kubernetes-api/resource-types.ts";
+import { untilTrue } from "../../../test/support/until-true.ts";
 import { Rcode } from "../../dns/index.ts";
 import { SystemClock } from "../../lib/time/clock.ts";
 import { PluginTest, until } from "../../plugin/testing.ts";
@@ -27,11 +28,9 @@ describe("istio with a live API", () => {
           entry("two", { hosts: ["two.global"], addresses: ["127.255.0.7"] }, { version }),
         );
         await until(() => api.openWatches === 1);
-        while ((await answers(test, "two.global.")) === "NXDOMAIN")
-          await new Promise((resolve) => setImmediate(resolve));
+        await untilTrue(async () => (await answers(test, "two.global.")) !== "NXDOMAIN");
         api.delete("serviceentries", "default", "one");
-        while ((await answers(test, "a.test.global.")) !== "NXDOMAIN")
-          await new Promise((resolve) => setImmediate(resolve));
+        await untilTrue(async () => (await answers(test, "a.test.global.")) === "NXDOMAIN");
         assert.match(
           test.instances[0]?.describeState?.().join() ?? "",
           /service entries: watching, age \d+s/,

@@ -11,6 +11,7 @@ import type { Offer } from "../../plugin/contract/service.ts";
 import {
   type Handler,
   type PlacedPlugin,
+  type PluginFault,
   type PluginInstance,
   type Query,
   SetupError,
@@ -127,6 +128,10 @@ export class KubernetesInstance implements PluginInstance {
 
   describeState(): string[] {
     return this.#shown.describe();
+  }
+
+  faults(): readonly PluginFault[] {
+    return this.#shown.faults();
   }
 
   provideMetadata(query: Query): void {

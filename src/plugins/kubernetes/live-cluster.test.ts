@@ -5,6 +5,7 @@ import { join } from "node:path";
 import { afterEach, describe, it } from "node:test";
 import { ApiSimulator } from "../../../test/support/kubernetes-api/api-simulator.ts";
 import { kubeconfigText } from "../../../test/support/kubernetes-api/credentials-folder.ts";
+import { untilTrue } from "../../../test/support/until-true.ts";
 import { Rcode } from "../../dns/numbers.ts";
 import { PluginTest, type PluginTestOptions } from "../../plugin/testing.ts";
 import kubernetes from "./index.ts";
@@ -74,7 +75,7 @@ describe("a live cluster", () => {
       spec: { clusterIP: "10.96.0.2" },
     });
     const changed = async () => (await plugin.ask(WEB)).answer.join().endsWith("10.96.0.2");
-    while (!(await changed())) await new Promise((resolve) => setImmediate(resolve));
+    await untilTrue(changed);
     await api.close();
     assert.ok(await changed());
     assert.equal((await plugin.ask({ name: "no.default.svc.cluster.local." })).rcode, Rcode.NXDOMAIN);

@@ -15,7 +15,7 @@ import { publishStore } from "../../kubernetes/store/sharing/replication.ts";
 import { parseIpAddress } from "../../lib/net/ip-address.ts";
 import type { ClusterClients } from "../../plugin/contract/cluster-clients.ts";
 import type { Offer } from "../../plugin/contract/service.ts";
-import { DROPPED, type Query, type Site, type TransferSource } from "../../plugin/index.ts";
+import { DROPPED, type PluginFault, type Query, type Site, type TransferSource } from "../../plugin/index.ts";
 import { rehearsalQuery } from "../../plugin/query/rehearsal.ts";
 import { loadPageRelease } from "../../runtime/memory-release.ts";
 import { clusterClients } from "./cluster-clients.ts";
@@ -187,6 +187,10 @@ export class ShownCluster {
     const { store, imports, source } = this.cluster;
     const shown = { zones: this.#zones, store, imports, staleness: this.#staleness };
     return describeCluster(shown, source?.live, source?.loadedFrom);
+  }
+
+  faults(): readonly PluginFault[] {
+    return this.cluster.source?.live?.faults() ?? [];
   }
 
   #connect(feed: Site["feed"], channel: (typeof CHANNELS)[number]): void {

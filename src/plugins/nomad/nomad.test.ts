@@ -4,6 +4,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, test } from "node:test";
 import { NomadAgent } from "../../../test/support/nomad-agent.ts";
+import { untilTime } from "../../../test/support/until-true.ts";
 import { Rcode } from "../../dns/index.ts";
 import type { Machine } from "../../plugin/contract/site.ts";
 import { ConfigRefused, PluginTest, recordText } from "../../plugin/testing.ts";
@@ -42,13 +43,8 @@ async function serve(options = `address ${agent.url}`, environment: Record<strin
 }
 
 /** Advances time until the condition holds. */
-async function soon(test: PluginTest<unknown>, isSo: () => boolean | Promise<boolean>): Promise<void> {
-  for (;;) {
-    if (await isSo()) return;
-    await test.clock.settle(100);
-    await new Promise((resolve) => setTimeout(resolve, 1));
-  }
-}
+const soon = (test: PluginTest<unknown>, isSo: () => boolean | Promise<boolean>): Promise<void> =>
+  untilTime(test, 100, isSo);
 
 async function answersWith(
   test: PluginTest<unknown>,

@@ -11,6 +11,7 @@ import {
   STATIC_KEY,
   WEB_IDENTITY_KEY,
 } from "../../../test/support/route53-server.ts";
+import { untilTime } from "../../../test/support/until-true.ts";
 import { Rcode } from "../../dns/index.ts";
 import { SetupError } from "../../plugin/index.ts";
 import { answering, ConfigRefused, PluginTest, records } from "../../plugin/testing.ts";
@@ -82,13 +83,8 @@ async function serve(zones?: string, options?: string): Promise<PluginTest<unkno
 }
 
 /** Advances time until the condition holds. */
-async function soon(test: PluginTest<unknown>, isSo: () => boolean | Promise<boolean>): Promise<void> {
-  for (;;) {
-    if (await isSo()) return;
-    await test.clock.settle(1_000);
-    await new Promise((resolve) => setTimeout(resolve, 1));
-  }
-}
+const soon = (test: PluginTest<unknown>, isSo: () => boolean | Promise<boolean>): Promise<void> =>
+  untilTime(test, 1_000, isSo);
 
 for (const [name, type, answer] of [
   ["www", "A", ["www.example.org. 300 IN A 192.0.2.1", "www.example.org. 300 IN A 192.0.2.2"]],

@@ -5,6 +5,7 @@ import {
   Fallthrough,
   type Handler,
   type PlacedPlugin,
+  type PluginFault,
   type PluginInstance,
   SetupError,
   type Site,
@@ -14,6 +15,7 @@ import {
 import { tsigKeyNamed } from "../../plugin/services/tsig-keys.ts";
 import { readTlsFiles } from "../../upstream/encrypted/tls-files.ts";
 import type { StreamDialler } from "../../upstream/tcp/tcp-connection.ts";
+import { faultsOfZones } from "../../zones/serving/zone-faults.ts";
 import { ZoneService } from "../../zones/serving/zone-service.ts";
 import type { Primary } from "../../zones/transfer/primary.ts";
 import { SecondaryZone, type SecondaryZoneOptions } from "../../zones/transfer/secondary-zone.ts";
@@ -178,6 +180,10 @@ export class SecondaryZones implements PluginInstance {
 
   describeState(): readonly string[] {
     return this.#all.map((zone) => zone.describe());
+  }
+
+  faults(): readonly PluginFault[] {
+    return faultsOfZones(this.#all);
   }
 
   get #all(): readonly SecondaryZone[] {

@@ -3,6 +3,7 @@
 import type { WriteStream } from "node:fs";
 import { open } from "node:fs/promises";
 import type { SecureContextOptions } from "node:tls";
+import { formatServerKey } from "../../corefile/server-key.ts";
 import { fileFault } from "../../lib/files/file-fault.ts";
 import { FileWatch } from "../../lib/files/file-watch.ts";
 import { nodeCrypto } from "../../lib/files/node-modules.ts";
@@ -11,6 +12,7 @@ import { checkKeyPair } from "../../lib/net/key-pair.ts";
 import {
   type CounterSlot,
   type GaugeSlot,
+  type PluginFault,
   type PluginInstance,
   SetupError,
   type Site,
@@ -123,16 +125,18 @@ export class Certificates implements PluginInstance {
     this.#reminder = this.#site.clock.every(REMINDER_INTERVAL, () => this.#remind());
   }
 
-  /**
-   * Most clients reject an expired certificate. A block with plain DNS stays ready nevertheless: its plain clients
-   * must not lose the pod because of a certificate that they never see.
-   */
+  /** Most clients reject an expired certificate, so its block is not ready, also if it serves plain DNS as well. */
   ready(): boolean {
-    return !this.#hasExpired || this.#site.block.keys.some(({ scheme }) => scheme === "dns");
+    return !this.#hasExpired;
   }
 
   describeState(): string[] {
-    return this.#hasExpired ? [this.#expiryText] : [];
+    const keys = this.#site.block.keys.map(formatServerKey).join(" ");
+    return this.#hasExpired ? [`${keys}: ${this.#expiryText}`] : [];
+  }
+
+  faults(): PluginFault[] {
+    return this.#hasExpired ? [{ subject: "certificate", reason: this.#expiryText }] : [];
   }
 
   stop(): void {

@@ -150,14 +150,18 @@ test("a certificate that expires while in use is logged, and stays", async () =>
   await running.stop();
 });
 
-test("a block with plain DNS is ready with any certificate, and check warns of it", async () => {
+test("a block with an expired certificate is not ready, although it serves plain DNS, and check warns of it", async () => {
   const text = `tls ${at("expired.crt")} ${at("expired.key")}`;
   const running = PluginTest.of(tls, text, {
     clock: new FakeClock({ wallTime: Date.now() }),
     keys: ".:53 tls://.:853",
   });
   await running.start();
-  assert.equal(running.instances[0]?.ready?.(), true);
+  assert.equal(running.instances[0]?.ready?.(), false);
+  assert.match(
+    String(running.instances[0]?.describeState?.()),
+    /^dns:\/\/\.:53 tls:\/\/\.:853: certificate .*expired\.crt expired on \w+, .* 2021 /,
+  );
   await running.stop();
   const checked = plugin(text);
   await checked.instances[0]?.examine?.();

@@ -2,7 +2,6 @@
 
 import type { SecureContext } from "node:tls";
 import { PrefixSet, parseIpPrefix } from "../../lib/net/prefix-set.ts";
-import { messageOf } from "../../lib/text/message-of.ts";
 import { tlsFiles } from "../../plugin/config/tls-files.ts";
 import {
   definePlugin,
@@ -16,14 +15,13 @@ import {
   optionList,
   required,
   rest,
-  SetupError,
   type Site,
   single,
   text,
   type Value,
   ValueProblem,
 } from "../../plugin/index.ts";
-import { readTlsFiles } from "../../upstream/encrypted/tls-files.ts";
+import { readTlsFiles, tlsContext } from "../../upstream/encrypted/tls-files.ts";
 import { Collector } from "./collector.ts";
 import { DatadogFormat } from "./datadog.ts";
 import { type CollectorKind, readCollector } from "./endpoint.ts";
@@ -119,13 +117,7 @@ function senderOf(service: string, { machine, version }: Site): Sender {
 
 /** The CAs of the system unless others are configured, as in Go programs. */
 async function trustOf(files: readonly string[], site: Site): Promise<SecureContext> {
-  const material = await readTlsFiles(files, site);
-  const { clientContext } = await import("../../upstream/encrypted/tls-client.ts");
-  try {
-    return clientContext(material);
-  } catch (error) {
-    throw new SetupError(`tls: ${messageOf(error)}`);
-  }
+  return tlsContext(await readTlsFiles(files, site));
 }
 
 function formatOf(kind: CollectorKind, sender: Sender, analyticsRate: number | undefined): SpanFormat {

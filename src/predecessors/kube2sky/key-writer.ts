@@ -3,9 +3,8 @@
  * current state, so that changes by other programs are detected and repaired.
  */
 
-import type { EtcdClient } from "../../etcd/client/etcd-client.ts";
+import type { EtcdClient, Mutation } from "../../etcd/client/etcd-client.ts";
 import { EtcdError } from "../../etcd/client/etcd-error.ts";
-import type { Mutation } from "../../etcd/client/messages.ts";
 import type { KeyMirror } from "../../etcd/mirror/key-mirror.ts";
 import type { Logger } from "../../lib/logging/log.ts";
 import type { Clock, Timer } from "../../lib/time/clock.ts";

@@ -4,6 +4,7 @@ import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { type TestContext, test } from "node:test";
+import { untilTrue } from "../../../test/support/until-true.ts";
 import { MemoryLog } from "../../lib/logging/log.ts";
 import { FakeClock } from "../../lib/time/clock.ts";
 import { NodeCache } from "./node-cache.ts";
@@ -62,7 +63,7 @@ function makeCache(t: TestContext, netfilter: Netfilter) {
     void left.then(() => {
       hasLeft = true;
     });
-    while (!hasLeft) await clock.settle(100);
+    await untilTrue(() => hasLeft, { between: () => clock.settle(100) });
     await cache.stop();
   };
   return { cache, clock, log, leave };

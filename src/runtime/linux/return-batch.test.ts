@@ -3,6 +3,7 @@ import assert from "node:assert/strict";
 import { createSocket, type Socket } from "node:dgram";
 import { once } from "node:events";
 import { describe, test } from "node:test";
+import { untilTrue } from "../../../test/support/until-true.ts";
 import { askForPacketInfo, BATCH, ReceiveBatch } from "./datagram-batch.ts";
 import { DatagramSender } from "./datagram-sender.ts";
 import { ownLoop } from "./fixtures/own-loop.ts";
@@ -102,7 +103,7 @@ describe("replies in the place of their queries", { skip }, () => {
           seen += filled;
         }
         const arrived = (): number => got.reduce((sum, each) => sum + each.length, 0);
-        while (arrived() < answered) await new Promise(setImmediate);
+        await untilTrue(() => arrived() >= answered, { between: () => new Promise(setImmediate) });
         assert.deepEqual(got, wanted);
         for (const each of got) each.length = 0;
       }

@@ -185,6 +185,15 @@ function behindWall(instance: PluginInstance, { budget, site, unseen }: Wall): P
     drain: () => bounded("drain").catch((error: unknown) => site.log.error(oneLine(error))),
     ready: () => tolerate(() => instance.ready?.() ?? true, false),
     describeState: () => tolerate(() => instance.describeState?.().map(String) ?? [], []),
+    faults: () =>
+      tolerate(
+        () =>
+          instance.faults?.().map(({ subject, reason }) => ({
+            subject: String(subject),
+            reason: String(reason),
+          })) ?? [],
+        [],
+      ),
     accepts(query) {
       try {
         return unseen.during(query, () => instance.accepts?.(query) ?? true);

@@ -1,6 +1,7 @@
 /** A way back that fails, as for a datagram from port 0, costs one answer and nothing else. */
 import assert from "node:assert/strict";
 import { describe, test } from "node:test";
+import { untilTrue } from "../../../test/support/until-true.ts";
 import { encodeMessage, makeQuery } from "../../dns/message.ts";
 import { Name } from "../../dns/name.ts";
 import { Flag, Opcode, Rcode } from "../../dns/numbers.ts";
@@ -114,7 +115,7 @@ test("past the bound the oldest query is given up, counted, and nothing waits fo
   const ports = Array.from({ length: 4 }, () => new BrokenPort());
   const octets = encodeMessage(query);
   for (const port of ports) listener.receiver("udp").receive(octets, octets.length, port);
-  while (inFlight.count > 2) await Promise.resolve();
+  await untilTrue(() => inFlight.count <= 2, { between: () => Promise.resolve() });
   assert.deepEqual(
     asked.map(({ isAbandoned }) => isAbandoned),
     [true, true, false, false],

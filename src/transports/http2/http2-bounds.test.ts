@@ -2,6 +2,7 @@ import assert from "node:assert/strict";
 import { once } from "node:events";
 import { describe, test } from "node:test";
 import { setImmediate as nextTurn } from "node:timers/promises";
+import { untilTrue } from "../../../test/support/until-true.ts";
 import { data, frame, get, MESSAGE, number, post, scene, settings } from "./fixtures/raw-client.ts";
 import { ErrorCode, FrameType, Setting } from "./http2-frames.ts";
 
@@ -172,7 +173,7 @@ describe("a connection", () => {
       await client.ping();
       client.socket.end();
       const closed = once(client.socket, "close");
-      while (receiver.waiting.length === 0) await nextTurn();
+      await untilTrue(() => receiver.waiting.length > 0, { between: () => nextTurn() });
       for (const port of receiver.waiting) receiver.answer(port);
       await closed;
       assert.equal(client.body(1).length, 40);
@@ -185,7 +186,7 @@ describe("a connection", () => {
       const client = (await connect()).greet().send(get(1), post(3), data(3, MESSAGE.subarray(0, 9), 0));
       await client.ping();
       client.socket.resetAndDestroy();
-      while (budget.connections > 0) await nextTurn();
+      await untilTrue(() => budget.connections === 0, { between: () => nextTurn() });
       for (const port of receiver.waiting) receiver.answer(port);
       assert.deepEqual(statuses, []);
       assert.equal(budget.unsent, 0);

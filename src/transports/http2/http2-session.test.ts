@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
 import { describe, test } from "node:test";
 import { setImmediate as nextTurn } from "node:timers/promises";
+import { untilTrue } from "../../../test/support/until-true.ts";
 import { makeTestQuery, records } from "../../plugin/testing.ts";
 import {
   data,
@@ -35,7 +36,7 @@ describe("a request is answered", () => {
           receiver.replyLength = length;
           id += 2;
           client.send(get(id));
-          while (receiver.waiting.length === 0) await nextTurn();
+          await untilTrue(() => receiver.waiting.length > 0, { between: () => nextTurn() });
           for (const port of receiver.waiting.splice(0)) receiver.answer(port);
           await client.ping();
           assert.deepEqual(client.body(id), Buffer.alloc(length, 7), `${length} octets`);
@@ -172,10 +173,12 @@ describe("a request is answered", () => {
       const done = Promise.all(clients.map((client) => client.ping())).then(() => {
         isDone = true;
       });
-      while (!isDone) {
-        await nextTurn();
-        turns.push(0);
-      }
+      await untilTrue(() => isDone, {
+        between: async () => {
+          await nextTurn();
+          turns.push(0);
+        },
+      });
       await done;
       for (const client of clients) for (const id of ids) assert.equal(client.body(id).length, 40);
       const most = Math.max(...turns);

@@ -1,17 +1,21 @@
 import { parseScopedIpAddress } from "../../lib/net/ip-address.ts";
 
-/** Address of another server. */
-export interface UpstreamAddress {
-  /** IP address as written, zone index included (`fe80::1%eth0`). */
+/** Where a connection goes. */
+export interface PeerAddress {
+  /** IP address as written, zone index included (`fe80::1%eth0`), or the name of a host. */
   readonly host: string;
   readonly port: number;
-  readonly family: 4 | 6;
   /** `10.0.0.1:53`, `[::1]:53`: as in logs and in the `to` label of metrics. */
   readonly text: string;
-  /** Equal for two spellings of one address and port. */
-  readonly key: string;
   /** Path of a Unix socket, which has no address. */
   readonly path?: string;
+}
+
+/** Address of an upstream. Its {@link PeerAddress.host | host} is an IP address. */
+export interface UpstreamAddress extends PeerAddress {
+  readonly family: 4 | 6;
+  /** Equal for two spellings of one address and port. */
+  readonly key: string;
 }
 
 /** `undefined` if `host` is not an IP address. */

@@ -11,7 +11,7 @@ import {
   type TLSSocket,
 } from "node:tls";
 import { checkPem } from "../../lib/net/key-pair.ts";
-import type { UpstreamAddress } from "../config/address.ts";
+import type { PeerAddress, UpstreamAddress } from "../config/address.ts";
 import type { StreamDialler } from "../tcp/tcp-connection.ts";
 import { QueryPadder } from "./query-padding.ts";
 import { describeTlsError, NoProtocolError, wrongCertificate } from "./tls-words.ts";
@@ -97,7 +97,7 @@ export class TlsClient {
     this.#options = options;
   }
 
-  connect(remote: UpstreamAddress, sourceAddress: string | undefined): TLSSocket {
+  connect(remote: PeerAddress, sourceAddress: string | undefined): TLSSocket {
     const { context, serverName, protocols, mustAgree } = this.#options;
     const wanted = serverName ?? remote.host;
     const socket = connect({

@@ -1,6 +1,6 @@
 /** DNS over gRPC: the unary method `Query` of `coredns.dns.DnsService` (src/plugins/grpc/README.md). */
 import type { IncomingHttpHeaders, IncomingHttpStatusHeader } from "node:http2";
-import { connect, type Socket } from "node:net";
+import type { Socket } from "node:net";
 import { Flag, Rcode } from "../../dns/numbers.ts";
 import { copyOctets, writeU16 } from "../../dns/octets.ts";
 import {
@@ -10,13 +10,14 @@ import {
   PREFIX_OCTETS,
   readPacket,
   statusName,
-  textOfStatus,
   writePacketHead,
 } from "../../lib/net/grpc-message.ts";
+import { GrpcResponse } from "../../lib/net/grpc-response.ts";
 import type { UpstreamAddress } from "../config/address.ts";
 import type { TlsClient } from "../encrypted/tls-client.ts";
 import type { UpstreamRequest } from "../exchange/exchange.ts";
 import type { Http2Dialect, ResponseReader } from "./dialect.ts";
+import { dialHttp2 } from "./http2-connection.ts";
 
 const METHOD = "/coredns.dns.DnsService/Query";
 
@@ -44,14 +45,7 @@ export class GrpcDialect implements Http2Dialect {
   }
 
   dial(remote: UpstreamAddress, sourceAddress: string | undefined): Socket {
-    if (this.#client !== undefined) return this.#client.connect(remote, sourceAddress);
-    if (remote.path !== undefined) return connect(remote.path);
-    return connect({
-      host: remote.host,
-      port: remote.port,
-      noDelay: true,
-      ...(sourceAddress !== undefined && { localAddress: sourceAddress }),
-    });
+    return dialHttp2(this.#client, remote, sourceAddress);
   }
 
   headers(request: UpstreamRequest): Readonly<Record<string, string>> {
@@ -78,49 +72,30 @@ function rpcError(status: number, reason: string): string {
   return `rpc error: code = ${statusName(status)} desc = ${reason}`;
 }
 
-/** A message and then a status; a status alone, in the headers, if there is no message. */
 class CallReader implements ResponseReader {
   readonly longest = MAX_PACKET + PREFIX_OCTETS;
   readonly #request: UpstreamRequest;
-  #status: number | undefined;
-  #reason = "";
+  readonly #response = new GrpcResponse();
 
   constructor(request: UpstreamRequest) {
     this.#request = request;
   }
 
   head(headers: IncomingHttpHeaders & IncomingHttpStatusHeader): string | undefined {
-    const status = headers[":status"];
-    const type = headers["content-type"];
-    if (headers["grpc-status"] !== undefined) {
-      this.tail(headers);
-      return undefined;
-    }
-    if (status !== 200)
-      return rpcError(
-        Number(status) === 401 ? GrpcStatus.UNAUTHENTICATED : GrpcStatus.UNAVAILABLE,
-        `unexpected HTTP status code received from server: ${status}`,
-      );
-    return type === undefined || !/^application\/grpc($|[+;])/.test(type)
-      ? rpcError(
-          GrpcStatus.UNKNOWN,
-          `unexpected content-type ${JSON.stringify(type ?? "")}: no gRPC server is there`,
-        )
-      : undefined;
+    const problem = this.#response.head(headers);
+    return problem === undefined ? undefined : rpcError(problem.status, problem.message);
   }
 
   tail(trailers: IncomingHttpHeaders): void {
-    const status = trailers["grpc-status"];
-    if (status === undefined) return;
-    this.#status = /^\d{1,3}$/.test(String(status)) ? Number(status) : GrpcStatus.UNKNOWN;
-    this.#reason = textOfStatus(trailers["grpc-message"]);
+    this.#response.tail(trailers);
   }
 
   message(body: Uint8Array): Uint8Array | string | undefined {
     // Without a status the stream was cut off: the way it ended says by which side.
-    if (this.#status === undefined) return undefined;
-    if (this.#status === GrpcStatus.NOT_FOUND) return nameError(this.#request);
-    if (this.#status !== GrpcStatus.OK) return rpcError(this.#status, this.#reason);
+    const { status, reason } = this.#response;
+    if (status === undefined) return undefined;
+    if (status === GrpcStatus.NOT_FOUND) return nameError(this.#request);
+    if (status !== GrpcStatus.OK) return rpcError(status, reason);
     const message = readPacket(body);
     return message instanceof GrpcProblem ? rpcError(message.status, message.message) : message;
   }

@@ -1,8 +1,9 @@
 import { type ClientHttp2Session, type ClientHttp2Stream, connect } from "node:http2";
-import type { Socket } from "node:net";
+import { connect as connectTcp, type Socket } from "node:net";
 import { TLSSocket } from "node:tls";
 import type { TimeoutHandle, TimeoutTarget, TimeoutWheel } from "../../lib/time/timeout-wheel.ts";
-import type { UpstreamAddress } from "../config/address.ts";
+import type { PeerAddress } from "../config/address.ts";
+import type { TlsClient } from "../encrypted/tls-client.ts";
 import { describeTlsError } from "../encrypted/tls-words.ts";
 import { describeSystemError } from "../exchange/exchange-error.ts";
 import type { MultiplexedOwner } from "../exchange/multiplexed-exchange.ts";
@@ -12,10 +13,10 @@ const LONGEST_HANDSHAKE = 10_000;
 
 const NO_HTTP2 = "the server does not speak HTTP/2";
 
-/** One HTTP/2 connection to an upstream, with the exchange's state about it. */
-export class Http2Connection<Q extends ConnectionQuery> implements TimeoutTarget {
+/** One HTTP/2 connection to another server, with its owner's state about it. `Q` is a call on a stream of its own. */
+export class Http2Connection<Q> implements TimeoutTarget {
   readonly #owner: MultiplexedOwner<Http2Connection<Q>, Q>;
-  readonly #remote: UpstreamAddress;
+  readonly #remote: PeerAddress;
   readonly #session: ClientHttp2Session;
   readonly #queries = new Set<Q>();
   readonly #wheel: TimeoutWheel;
@@ -36,7 +37,7 @@ export class Http2Connection<Q extends ConnectionQuery> implements TimeoutTarget
 
   constructor(
     owner: MultiplexedOwner<Http2Connection<Q>, Q>,
-    remote: UpstreamAddress,
+    remote: PeerAddress,
     socket: Socket,
     now: number,
     { wheel }: { readonly wheel: TimeoutWheel },
@@ -94,9 +95,10 @@ export class Http2Connection<Q extends ConnectionQuery> implements TimeoutTarget
     return this.#queries;
   }
 
-  begin(query: Q, headers: Readonly<Record<string, string>>, body: Uint8Array | undefined): void {
+  /** @param endStream whether the headers are the whole request */
+  open(query: Q, headers: Readonly<Record<string, string>>, endStream: boolean): ClientHttp2Stream {
     this.#queries.add(query);
-    query.begin(this.#session.request(headers, { endStream: body === undefined }), body);
+    return this.#session.request(headers, { endStream });
   }
 
   ended(query: Q, now: number): void {
@@ -111,9 +113,19 @@ export class Http2Connection<Q extends ConnectionQuery> implements TimeoutTarget
     this.#session.destroy();
   }
 
+  /** Calls back when the server has answered a ping. */
+  ping(answered: () => void): void {
+    this.#session.ping(answered);
+  }
+
   /** Called when the handshake takes too long. */
   expired(): void {
-    this.#fault ??= new Error("i/o timeout");
+    this.fail("i/o timeout");
+  }
+
+  /** Ends the connection, and reports it as lost. */
+  fail(reason: string): void {
+    this.#fault ??= new Error(reason);
     this.#lost();
   }
 
@@ -157,7 +169,18 @@ export class Http2Connection<Q extends ConnectionQuery> implements TimeoutTarget
   }
 }
 
-/** A query as its connection sees it. */
-export interface ConnectionQuery {
-  begin(stream: ClientHttp2Stream, body: Uint8Array | undefined): void;
+/** @param client agrees on `h2` by ALPN; `undefined` for HTTP/2 in the clear */
+export function dialHttp2(
+  client: TlsClient | undefined,
+  remote: PeerAddress,
+  sourceAddress: string | undefined,
+): Socket {
+  if (client !== undefined) return client.connect(remote, sourceAddress);
+  if (remote.path !== undefined) return connectTcp(remote.path);
+  return connectTcp({
+    host: remote.host,
+    port: remote.port,
+    noDelay: true,
+    ...(sourceAddress !== undefined && { localAddress: sourceAddress }),
+  });
 }

@@ -44,7 +44,8 @@ export class Http2Exchange extends MultiplexedExchange<Http2Connection<Http2Quer
 
   protected begin(query: Http2Query): void {
     const { request, connection } = query;
-    connection.begin(query, this.#dialect.headers(request), this.#dialect.body(request));
+    const body = this.#dialect.body(request);
+    query.begin(connection.open(query, this.#dialect.headers(request), body === undefined), body);
   }
 
   protected get keepsId(): boolean {

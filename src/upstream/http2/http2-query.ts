@@ -3,10 +3,10 @@ import { GatheredOctets } from "../../lib/collections/gathered-octets.ts";
 import type { UpstreamRequest } from "../exchange/exchange.ts";
 import type { MultiplexedQueryOwner } from "../exchange/multiplexed-exchange.ts";
 import type { ResponseReader } from "./dialect.ts";
-import type { ConnectionQuery, Http2Connection } from "./http2-connection.ts";
+import type { Http2Connection } from "./http2-connection.ts";
 
 /** One query on its own stream. Gathers the body of the response, and reports the outcome once. */
-export class Http2Query implements ConnectionQuery {
+export class Http2Query {
   readonly request: UpstreamRequest;
   readonly connection: Http2Connection<Http2Query>;
   /** The connection's `heard` when the query was sent. */

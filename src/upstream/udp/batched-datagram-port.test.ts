@@ -2,6 +2,7 @@ import assert from "node:assert/strict";
 import { createSocket } from "node:dgram";
 import { once } from "node:events";
 import { test } from "node:test";
+import { untilTrue } from "../../../test/support/until-true.ts";
 import { ownLoop } from "../../runtime/linux/fixtures/own-loop.ts";
 import { NoForeignFunctions } from "../../runtime/linux/libc.ts";
 import { linuxSockets } from "../../runtime/linux/linux-sockets.ts";
@@ -42,10 +43,12 @@ test("slow replies end a turn of the event loop within a batch, and still reach 
   );
   for (let sent = 0; sent < total; sent++)
     for (const { tag, server } of peers) server.send(Uint8Array.of(tag));
-  while (turns.reduce((sum, count) => sum + count) < total * peers.length) {
-    await new Promise((resolve) => setImmediate(resolve));
-    turns.push(0);
-  }
+  await untilTrue(() => turns.reduce((sum, count) => sum + count) >= total * peers.length, {
+    between: async () => {
+      await new Promise(setImmediate);
+      turns.push(0);
+    },
+  });
   for (const { port, server } of peers) {
     port.close();
     server.close();

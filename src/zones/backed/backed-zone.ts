@@ -136,6 +136,13 @@ export class BackedZone {
     return `${spelled} (${this.source.text}): ${size}, ${this.freshness.describe()}`;
   }
 
+  /** The reason why the zone is not up to date; empty if it is. */
+  get fault(): string {
+    const { fault } = this.freshness;
+    if (this.served.zone !== undefined) return fault;
+    return fault === "" ? "not loaded yet" : `not loaded yet: ${fault}`;
+  }
+
   async #run(): Promise<void> {
     const { signal } = this.#abort;
     let wait = this.served.zone === undefined ? 0 : this.#pause();

@@ -5,10 +5,11 @@
 import type { Name } from "../../dns/name.ts";
 import type { Handler } from "../../plugin/chain/handler.ts";
 import { SetupError } from "../../plugin/contract/define-plugin.ts";
-import type { PlacedPlugin, PluginInstance } from "../../plugin/contract/plugin-instance.ts";
+import type { PlacedPlugin, PluginFault, PluginInstance } from "../../plugin/contract/plugin-instance.ts";
 import type { Site } from "../../plugin/contract/site.ts";
 import type { TransferSource } from "../../plugin/contract/transfer.ts";
 import type { Fallthrough } from "../../plugin/query/zones.ts";
+import { faultsOfZones } from "../serving/zone-faults.ts";
 import { ZoneService } from "../serving/zone-service.ts";
 import { BackedZone } from "./backed-zone.ts";
 import type { ZoneSource } from "./zone-source.ts";
@@ -112,6 +113,10 @@ export class BackedZones implements PluginInstance {
 
   describeState(): readonly string[] {
     return this.#zones.map((zone) => zone.describe());
+  }
+
+  faults(): readonly PluginFault[] {
+    return faultsOfZones(this.#zones);
   }
 
   async #takeOver(): Promise<void> {

@@ -141,6 +141,11 @@ export class FileZone {
     return `${spelled} serial ${zone.serial}, ${zone.recordCount} records${trouble}`;
   }
 
+  /** The reason why the file is not in force as it is; empty if it is. */
+  get fault(): string {
+    return this.#freshness.fault;
+  }
+
   async #check(): Promise<void> {
     if (this.#isStopped) return;
     if (!(await this.#source.hasChanged())) return this.#confirm();

@@ -1,11 +1,12 @@
 /** Shared by plugins whose zones begin as files and may accept updates. */
 import type { Handler } from "../../plugin/chain/handler.ts";
-import type { PlacedPlugin, PluginInstance } from "../../plugin/contract/plugin-instance.ts";
+import type { PlacedPlugin, PluginFault, PluginInstance } from "../../plugin/contract/plugin-instance.ts";
 import type { Offer } from "../../plugin/contract/service.ts";
 import type { Site } from "../../plugin/contract/site.ts";
 import type { TransferSource } from "../../plugin/contract/transfer.ts";
 import type { Fallthrough } from "../../plugin/query/zones.ts";
 import type { FileZone } from "../files/served-file.ts";
+import { faultsOfZones } from "../serving/zone-faults.ts";
 import { ZoneService } from "../serving/zone-service.ts";
 import { ZONE_UPDATES, ZoneUpdates } from "./zone-updates.ts";
 
@@ -51,5 +52,9 @@ export abstract class UpdatedZones implements PluginInstance {
 
   describeState(): readonly string[] {
     return this.zones.map((zone) => zone.describe());
+  }
+
+  faults(): readonly PluginFault[] {
+    return faultsOfZones(this.zones);
   }
 }

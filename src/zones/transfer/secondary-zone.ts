@@ -159,6 +159,15 @@ export class SecondaryZone {
     return `${spelled} serial ${zone.serial}, ${zone.recordCount} records${isExpired ? ", expired" : ""}${fault}`;
   }
 
+  /** The reason why the zone is not up to date; empty if it is. */
+  get fault(): string {
+    const { zone, isExpired } = this.served;
+    const { fault } = this.#freshness;
+    if (zone === undefined) return fault === "" ? "not transferred yet" : `not transferred yet: ${fault}`;
+    if (isExpired) return fault === "" ? "expired" : `expired: ${fault}`;
+    return fault;
+  }
+
   async #restore(): Promise<void> {
     const { store, site } = this.#options;
     if (this.served.zone !== undefined) return;

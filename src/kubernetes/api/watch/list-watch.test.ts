@@ -6,6 +6,7 @@ import type { FaultRule, RequestFacts } from "../../../../test/support/kubernete
 import { Forwarder } from "../../../../test/support/kubernetes-api/forwarder.ts";
 import { RESOURCE_TYPES } from "../../../../test/support/kubernetes-api/resource-types.ts";
 import { SourceTest } from "../../../../test/support/kubernetes-api/source-test.ts";
+import { untilTrue } from "../../../../test/support/until-true.ts";
 import { FakeClock } from "../../../lib/time/clock.ts";
 import { SharedValues } from "../../objects/shared-values.ts";
 import { ClusterStore } from "../../store/store.ts";
@@ -257,12 +258,12 @@ describe("waits", () => {
     const waitAfter = async (ms: number): Promise<number> => {
       const count = requests.length;
       lastsMs = ms;
-      while (requests.length === count) await clock.settle(10);
+      await untilTrue(() => requests.length !== count, { between: () => clock.settle(10) });
       lastsMs = 0;
       await clock.settle(ms);
       const began = requests.at(-1)?.at ?? 0;
       const now = requests.length;
-      while (requests.length === now) await clock.settle(10);
+      await untilTrue(() => requests.length !== now, { between: () => clock.settle(10) });
       return (requests.at(-1)?.at ?? 0) - began - ms;
     };
     await clock.settle(200_000);
