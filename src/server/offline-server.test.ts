@@ -49,8 +49,8 @@ test("answers without listening, and the trace knows block and plugins", async (
     const question = { name: Name.parse("App.example.org."), type: RecordType.A };
     assert.deepEqual(server.listenersFor(question), ["dns://:53"]);
     assert.deepEqual(server.listenersFor({ ...question, name: Name.parse("a.example.net.") }), [
-      "dns://:53",
       "dns://:1053",
+      "dns://:53",
     ]);
     const trace = new TraceRecorder(new FakeClock());
     const { message, outcome } = await server.ask("dns://:53", question, trace);

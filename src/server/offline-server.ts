@@ -98,7 +98,7 @@ export class OfflineServer {
   }
 
   /**
-   * Queries the listener that the question names, or the first with a server block for it, and reports the path.
+   * Queries the listener that the question names, or the one that a client would use, and reports the path.
    * @throws ExplainError
    */
   explain(question: ExplainQuestion): Promise<Explanation> {

@@ -106,7 +106,7 @@ export const EXPLAIN_FLAGS: readonly FlagRow<ExplainFlags>[] = [
   valueRow(
     "listener",
     "LABEL",
-    "listener to query, such as dns://:53 (default: the first with a server block for the name)",
+    "listener to query, such as dns://:53 (default: the one that a client would use: plain DNS first, then the longest zone)",
     (flags, value) => {
       flags.listener = value;
     },

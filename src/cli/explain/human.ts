@@ -58,11 +58,14 @@ export function formatPodSearch(search: PodSearch, { colour }: HumanOptions): st
 }
 
 function wayLines(explanation: Explanation, painted: Painter): string[] {
-  const { server, listener, block, view, steps } = explanation;
+  const { server, listener, otherListeners = [], block, view, steps } = explanation;
   const lines: string[] = [];
   if (server !== undefined) lines.push(labelled("server", serverText(server)));
   lines.push(
     labelled("listener", listener),
+    ...(otherListeners.length === 0
+      ? []
+      : [labelled("also on", `${otherListeners.join(", ")} (choose one with -listener)`)]),
     labelled(
       "block",
       block ?? "none: no server block of this listener has the name, so the query is refused",

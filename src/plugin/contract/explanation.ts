@@ -11,7 +11,7 @@ export interface ExplainQuestion {
   /** IP address of the client; a loopback address unless given. */
   readonly client?: string;
   readonly transport?: "udp" | "tcp";
-  /** The listener (`dns://:53`); the first with a block for the name unless given. */
+  /** The listener (`dns://:53`); unless given, the one that a client would use: plain DNS first, then the longest zone. */
   readonly listener?: string;
   readonly flags?: readonly QueryFlag[];
 }
@@ -32,6 +32,8 @@ export interface Explanation {
   readonly server: ExplainedServer | undefined;
   /** `dns://:53`. */
   readonly listener: string;
+  /** Further listeners with a server block for the name; absent without any. */
+  readonly otherListeners?: readonly string[];
   /** Keys and place of the server block; `undefined` if no block takes the question. */
   readonly block: string | undefined;
   /** The view that took the query; `undefined` without one. */

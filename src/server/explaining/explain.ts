@@ -30,27 +30,28 @@ export async function explainWith(
 ): Promise<Explanation> {
   const { clock, server, timeout } = options;
   const asked = clientQuestion(question);
-  const listener = chooseListener(client, question.listener, asked);
+  const { listener, others } = chooseListener(client, question.listener, asked);
   const trace = new TraceRecorder(clock, server !== undefined);
   const deadline = timeout === undefined ? Number.POSITIVE_INFINITY : clock.now() + timeout;
   const answer = await within(client.ask(listener, asked, trace, deadline), timeout, clock);
-  return buildExplanation({ question: asked, listener, trace, server, answer });
+  return buildExplanation({ question: asked, listener, others, trace, server, answer });
 }
 
 function chooseListener(
   client: InProcessClient,
   wanted: string | undefined,
   question: ClientQuestion,
-): string {
+): { readonly listener: string; readonly others: readonly string[] } {
   const { listeners } = client;
   if (wanted !== undefined && !listeners.includes(wanted)) {
     throw new ExplainError(
       `-listener ${wanted}: this Corefile listens at ${listeners.join(", ") || "no address"}`,
     );
   }
-  const listener = wanted ?? client.listenersFor(question)[0];
+  const serving = client.listenersFor(question);
+  const listener = wanted ?? serving[0];
   if (listener === undefined) throw new ExplainError("this Corefile listens at no address");
-  return listener;
+  return { listener, others: serving.filter((each) => each !== listener) };
 }
 
 function clientQuestion(question: ExplainQuestion): ClientQuestion {

@@ -14,6 +14,7 @@ import { isLookup, type Lookup, ownTime, type TraceRecorder, type Visit } from "
 export interface ExplanationParts {
   readonly question: ClientQuestion;
   readonly listener: string;
+  readonly others: readonly string[];
   readonly trace: TraceRecorder;
   readonly server: ExplainedServer | undefined;
   /** The answer, or the milliseconds after which waiting ended. */
@@ -21,7 +22,7 @@ export interface ExplanationParts {
 }
 
 export function buildExplanation(parts: ExplanationParts): Explanation {
-  const { question, listener, trace, server, answer } = parts;
+  const { question, listener, others, trace, server, answer } = parts;
   const [first] = trace.entries;
   const root = first !== undefined && isLookup(first) ? first : undefined;
   const name = question.name.toString();
@@ -35,6 +36,8 @@ export function buildExplanation(parts: ExplanationParts): Explanation {
     flags: [...flagNames(question.flags ?? Flag.RD), ...(question.dnssecOk === true ? ["do"] : [])],
     server,
     listener,
+    // Where no block has the name, the others have none, either.
+    ...(root?.block !== undefined && others.length > 0 && { otherListeners: others }),
     block: root?.block,
     view: root === undefined || root.view === "" ? undefined : root.view,
     steps: (root?.visits ?? trace.entries).flatMap((entry) => stepsOf(entry, 0, `${name} ${type}`)),

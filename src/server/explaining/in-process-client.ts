@@ -59,12 +59,19 @@ export class InProcessClient {
     return [...this.#listeners.keys()];
   }
 
-  /** Labels of the listeners with a server block for the question; all listeners if none has one. */
+  /**
+   * Labels of the listeners with a server block for the question; all listeners if none has one. The one that a client
+   * would use is the first: plain DNS before encrypted transports, then the longest zone, then the order of the
+   * Corefile.
+   */
   listenersFor(question: ClientQuestion): string[] {
-    const serving = [...this.#listeners.values()].filter(
-      (listener) => listener.service.routes.find(this.#query(listener, question, undefined)) !== undefined,
-    );
-    return serving.length > 0 ? serving.map(({ label }) => label) : [...this.listeners];
+    const serving = [...this.#listeners.values()].flatMap((listener) => {
+      const route = listener.service.routes.find(this.#query(listener, question, undefined));
+      return route === undefined ? [] : [{ label: listener.label, labels: route.zone.labelCount }];
+    });
+    if (serving.length === 0) return sortedByTransport([...this.listeners]);
+    serving.sort((one, other) => other.labels - one.labels);
+    return sortedByTransport(serving.map(({ label }) => label));
   }
 
   /**
@@ -157,6 +164,12 @@ export class InProcessClient {
     const keys = block.keys.map((each) => `${each.zone}:${each.port}`).join(" ");
     return key === undefined ? keys : `${keys}, ${key.span.file}:${key.span.line}`;
   }
+}
+
+/** Plain DNS first. Otherwise the order stays. */
+function sortedByTransport(labels: readonly string[]): string[] {
+  const isPlain = (label: string): boolean => label.startsWith("dns://");
+  return [...labels.filter(isPlain), ...labels.filter((label) => !isPlain(label))];
 }
 
 function endpoint(address: string, port: number): FixedEndpoint {
