@@ -4,8 +4,8 @@ import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, describe, test } from "node:test";
-import { writeTree } from "../../scripts/lib/test-tree.ts";
 import type { MarkupContent } from "vscode-languageserver-protocol/node";
+import { writeTree } from "../../scripts/lib/test-tree.ts";
 import { Editor } from "../support/editor.ts";
 import { runPortolan } from "../support/portolan.ts";
 
