@@ -12,6 +12,7 @@ export type { Clock, Timer } from "../lib/time/clock.ts";
 export { afterNext, afterwards, type Handler, type Next } from "./chain/handler.ts";
 export { optional, required, rest, zones } from "./config/arguments.ts";
 export { fallthrough, flag, option, optionList, single } from "./config/options.ts";
+export { prefixValue } from "./config/prefix-value.ts";
 export { bareDirective, type ConfigSchema, customDirective, directive, merged } from "./config/schema.ts";
 export {
   choice,
@@ -33,6 +34,13 @@ export type { PlacedPlugin, PluginInstance } from "./contract/plugin-instance.ts
 export { ServiceKey } from "./contract/service.ts";
 export type { HttpHandler, Random, Site } from "./contract/site.ts";
 export type { TransferSource } from "./contract/transfer.ts";
+export {
+  type AddressTranslator,
+  answersWith,
+  LONGEST_TTL,
+  translateAnswer,
+  ttlOfDenial,
+} from "./query/address-translation.ts";
 export { followAlias } from "./query/follow-alias.ts";
 export { DROPPED, Failure, type Outcome, ReplyStream } from "./query/outcome.ts";
 export { Query } from "./query/query.ts";
