@@ -3,7 +3,7 @@ import { readdirSync, statSync } from "node:fs";
 import { basename, join } from "node:path";
 import type { Diagnostic } from "../../corefile/diagnostic.ts";
 import type { CorefileSource } from "../../server/configuration/configuration.ts";
-import type { ImportableKey, PlacedDataKey } from "../config-maps/config-maps.ts";
+import type { ImportableKey, UnusableKey } from "../config-maps/config-maps.ts";
 import { isStandardInput, readCorefile, readStandardInput, UnreadableCorefile } from "../corefile-source.ts";
 import type { TranslatedCorefile } from "./corefile-in-helm-values.ts";
 
@@ -101,7 +101,7 @@ const MAYBE_KUBERNETES = /^[\s{]*["']?(apiVersion|kind|data|metadata|items)["']?
 /** A server may have a Corefile with such a name, too: its first line is none of these. */
 const BEGINS_AS_YAML = /^(?:\s|#.*)*(?:---|[[{]\s*["']|-\s|["']?[\w./-]+["']?[ \t]*:(?:\s|$))/;
 
-function valueIsNotText({ key, file, line, column }: PlacedDataKey): Diagnostic {
+function valueIsNotText({ key, file, line, column }: UnusableKey): Diagnostic {
   return {
     code: "CHECK_VALUE_NOT_TEXT",
     severity: "error",

@@ -31,7 +31,7 @@ export interface ImportableKey {
 }
 
 /** A key at its place in the YAML. */
-export interface PlacedDataKey {
+export interface UnusableKey {
   readonly key: string;
   readonly file: string;
   readonly line: number;
@@ -61,7 +61,7 @@ export interface ConfigMaps {
   /** Keys of ConfigMaps without a Corefile. In a pod they lie in the folder `custom`. */
   readonly custom: readonly ImportableKey[];
   /** Values that are no strings. Kubernetes refuses a ConfigMap with them. */
-  readonly notText: readonly PlacedDataKey[];
+  readonly notText: readonly UnusableKey[];
   /** The reason why there is neither; `undefined` if the text is no Kubernetes object. */
   readonly missing: NoCorefileInYaml | undefined;
 }
@@ -79,7 +79,7 @@ export function readConfigMaps({ text, file }: CorefileSource): ConfigMaps {
   const corefiles: FoundCorefile[] = [];
   const custom: ImportableKey[] = [];
   const others: string[] = [];
-  const notText: PlacedDataKey[] = [];
+  const notText: UnusableKey[] = [];
   let isKubernetes = false;
   let fault: YAMLParseError | undefined;
   for (const document of parseAllDocuments(text)) {
@@ -155,7 +155,7 @@ function objectsIn(contents: Node | null): YAMLMap[] {
 }
 
 /** Only the keys that belong to a Corefile: other values are no concern of this server. */
-function keysWithoutText(data: YAMLMap, text: string, file: string): PlacedDataKey[] {
+function keysWithoutText(data: YAMLMap, text: string, file: string): UnusableKey[] {
   return data.items.flatMap(({ key, value }) => {
     if (!isScalar(key)) return [];
     const name = String(key.value);

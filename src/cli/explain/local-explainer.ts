@@ -21,6 +21,7 @@ import { corefilePath, readSource } from "../corefile-source.ts";
 import { manifestPaths } from "../manifest-paths.ts";
 import { pluginRegistry } from "../plugin-list.ts";
 import { faultOfFile } from "../readable-file.ts";
+import { runnableCorefile } from "../runnable-corefile.ts";
 import { type Explainer, type FoundPod, fault } from "./explainer.ts";
 import type { ExplainFlags } from "./flags.ts";
 import { podOf, readManifestPods } from "./pods.ts";
@@ -49,7 +50,7 @@ export class LocalExplainer implements Explainer {
       const reason = faultOfFile(path, { maxMebibytes: MAX_FILE_SIZE / 1024 / 1024, orFolder: true });
       if (reason !== undefined) throw fault(`cannot read the manifests ${path}: ${reason}`);
     }
-    const source = readSource(flags.conf, flags.port);
+    const { source, host } = await runnableCorefile(readSource(flags.conf, flags.port), nodeHost);
     const registry = await registryFor(flags);
     const log = new MemoryLog({ debugEnabled: false });
     const clock = new SystemClock();
@@ -58,7 +59,7 @@ export class LocalExplainer implements Explainer {
       const server = await OfflineServer.start({
         source,
         registry,
-        host: nodeHost,
+        host,
         machine: thisMachine(process.env),
         clock,
         random: systemRandom(),

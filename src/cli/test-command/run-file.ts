@@ -13,6 +13,7 @@ import { TraceRecorder } from "../../server/explaining/trace-recorder.ts";
 import { OfflineServer } from "../../server/offline-server.ts";
 import { readCorefile } from "../corefile-source.ts";
 import { manifestPaths } from "../manifest-paths.ts";
+import { runnableCorefile } from "../runnable-corefile.ts";
 import { compare, type Difference } from "./compare.ts";
 import { FixtureFiles, isInline } from "./fixture-files.ts";
 import { type TestCase, type TestFile, TestFileError } from "./test-file.ts";
@@ -45,13 +46,18 @@ export interface RunOptions {
 
 /** @throws TestFileError, ConfigurationError, UnreadableCorefile, or any error of a plugin's start */
 export async function runFile(test: TestFile, options: RunOptions): Promise<FileResult> {
-  const { host, machine } = options;
+  const { machine } = options;
   const isText = isInline(test.corefile);
-  const source = sourceOf(test, options);
-  const registry = await options.registryFor(isText ? undefined : source.file);
+  const given = sourceOf(test, options);
+  const { source, host } = isText
+    ? { source: given, host: options.host }
+    : await runnableCorefile(given, options.host);
+  const registry = await options.registryFor(isText ? undefined : given.file);
   const read = await inspectConfiguration(source, { host, registry, machine, defaultPort: 53 });
   const { blocks } = read;
-  for (const path of [...read.corefile.files.slice(1), ...manifestPaths(blocks)]) options.uses(path);
+  // Keys of a ConfigMap are no files.
+  const imported = read.corefile.files.slice(1).filter((path) => options.host.readFile(path).kind === "text");
+  for (const path of [...imported, ...manifestPaths(blocks)]) options.uses(path);
   const fixtures = await FixtureFiles.open(test, blocks);
   try {
     const clock = new FakeClock({ wallTime: (test.fixtures.time ?? DEFAULT_TIME) - SETTLING });

@@ -249,6 +249,20 @@ for (const [text, message] of [
   });
 }
 
+for (const [title, text, expected] of [
+  ["the last prefix counts", "dns64 64:ff9b::/96\ndns64 2001:db8::/96", "2001:db8::c000:201"],
+  ["a prefix stays", "dns64 64:ff9c::/96\ndns64 {\n allow_ipv4\n}", "64:ff9c::c000:201"],
+  ["an option of an earlier line stays", "dns64 {\n allow_ipv4\n}\ndns64 64:ff9c::/96", "64:ff9c::c000:201"],
+] as const)
+  test(`several lines add up: ${title}`, async () => {
+    const answer = await ask(text, {
+      name: "v4.test.",
+      client: text.includes("allow_ipv4") ? "192.0.2.9" : "2001:db8::1",
+    });
+    assert.ok(answer !== "failed");
+    assert.equal(answer.answer[0], `v4.test. 300 IN AAAA ${expected}`);
+  });
+
 function ptrOf(address: string): string {
   const [head = "", tail = ""] = address.split("::");
   const left = head.split(":");

@@ -7,7 +7,6 @@ import {
   RecordClass,
   RecordType,
   type ResourceRecord,
-  RRSIG,
   reverseNameOfIpv4,
 } from "../../dns/index.ts";
 import {
@@ -18,8 +17,14 @@ import {
   type Outcome,
   type PluginInstance,
   type Query,
-  type Reply,
 } from "../../plugin/index.ts";
+import {
+  type AddressTranslator,
+  answersWith,
+  LONGEST_TTL,
+  translateAnswer,
+  ttlOfDenial,
+} from "../../plugin/query/address-translation.ts";
 import type { Nat64Prefix } from "./nat64-prefix.ts";
 
 export interface Dns64Settings {
@@ -32,13 +37,8 @@ export interface Dns64Settings {
   readonly translatePtr: boolean;
 }
 
-/**
- * TTL in seconds of an address without an SOA record (RFC 6147 section 5.1.7), and of an alias for {@link
- * Dns64Settings.translatePtr}.
- */
-const LONGEST_TTL = 600;
-
-export class Dns64 implements PluginInstance {
+export class Dns64 implements PluginInstance, AddressTranslator {
+  readonly replaced = RecordType.A;
   readonly #settings: Dns64Settings;
   readonly #translated: CounterFamily;
 
@@ -81,32 +81,27 @@ export class Dns64 implements PluginInstance {
       query.trace?.note("the name has IPv6 addresses of its own");
       return outcome;
     }
-    const ttl = ttlOfSoa(outcome);
+    const ttl = ttlOfDenial(outcome);
     const ipv4 = query.lookup(query.name, RecordType.A);
     return ipv4 instanceof Promise
-      ? ipv4.then((settled) => this.#translate(query, settled, ttl))
-      : this.#translate(query, ipv4, ttl);
+      ? ipv4.then((settled) => this.#answer(query, settled, ttl))
+      : this.#answer(query, ipv4, ttl);
+  }
+
+  translate(record: ResourceRecord, longestTtl: number): ResourceRecord | undefined {
+    const address = A.is(record) ? this.#settings.prefix.embed(record.data.address) : undefined;
+    if (address === undefined) return undefined;
+    return AAAA.create(record.name, Math.min(record.ttl, longestTtl), { address });
   }
 
   /** @param outcome the outcome for A records of the name */
-  #translate(query: Query, outcome: Outcome, longest: number): Outcome {
+  #answer(query: Query, outcome: Outcome, longest: number): Outcome {
     if (outcome.kind === "failed") return query.fail(Rcode.SERVFAIL, outcome.error);
     if (outcome.kind !== "reply" || outcome.rcode === Rcode.SERVFAIL) {
       return query.fail(Rcode.SERVFAIL, new Error("internal lookup failed: no answer for A records"));
     }
     const { prefix } = this.#settings;
-    let count = 0;
-    const answer: ResourceRecord[] = [];
-    for (const record of outcome.answer) {
-      if (A.is(record)) {
-        const address = prefix.embed(record.data.address);
-        if (address === undefined) continue;
-        answer.push(AAAA.create(record.name, Math.min(record.ttl, longest), { address }));
-        count++;
-      } else if (!isSignatureOfIpv4(record)) {
-        answer.push(record);
-      }
-    }
+    const { answer, count } = translateAnswer(outcome.answer, this, longest);
     query.trace?.note(
       count === 0
         ? "the name has no IPv4 addresses either"
@@ -128,25 +123,4 @@ export class Dns64 implements PluginInstance {
     if (query.trace?.leavesNoMark !== true) this.#translated.slot(query.listener.label).increment();
     return followAlias(query, [CNAME.create(query.name, LONGEST_TTL, { target })], target);
   }
-}
-
-function answersWith({ sections: encoded }: Reply, type: number): boolean {
-  for (let index = 0; index < encoded.answerCount; index++) if (encoded.typeAt(index) === type) return true;
-  return false;
-}
-
-/** How long the absence of IPv6 addresses may be cached, from the first SOA record of a denial; seconds. */
-function ttlOfSoa(reply: Reply): number {
-  const { sections: encoded } = reply;
-  const end = encoded.answerCount + encoded.authorityCount;
-  for (let index = encoded.answerCount; index < end; index++) {
-    if (encoded.typeAt(index) !== RecordType.SOA) continue;
-    return reply.uniformTtl >= 0 ? reply.uniformTtl : encoded.ttlAt(index);
-  }
-  return LONGEST_TTL;
-}
-
-/** Signatures of records that were removed are useless. */
-function isSignatureOfIpv4(record: ResourceRecord): boolean {
-  return RRSIG.is(record) && record.data.typeCovered === RecordType.A;
 }

@@ -1,6 +1,7 @@
 /** `siit`: makes A records for names whose IPv6 addresses embed IPv4 addresses (RFC 7915, RFC 7757). */
 
 import { type IpPrefix, parseIpPrefix } from "../../lib/net/prefix-set.ts";
+import { prefixValue } from "../../plugin/config/prefix-value.ts";
 import {
   definePlugin,
   directive,
@@ -15,16 +16,9 @@ import {
 import { AddressMap, TranslationPrefix } from "./address-map.ts";
 import { Siit } from "./siit.ts";
 
-/** RFC 6052 section 2.1. */
-const WELL_KNOWN = "64:ff9b::/96";
-
-const prefix: Value<TranslationPrefix> = {
-  expected: "an IPv6 prefix of 32, 40, 48, 56, 64 or 96 bits, such as 64:ff9b::/96",
-  parse(word) {
-    const read = TranslationPrefix.parse(word);
-    return typeof read === "string" ? new ValueProblem(read) : read;
-  },
-};
+const prefix = prefixValue("an IPv6 prefix of 32, 40, 48, 56, 64 or 96 bits, such as 64:ff9b::/96", (word) =>
+  TranslationPrefix.parse(word),
+);
 
 const network = (family: 4 | 6): Value<IpPrefix> => ({
   expected: `an IPv${family} address or prefix`,
@@ -64,7 +58,8 @@ export default definePlugin({
     }),
   ),
   create(lines, { metrics }) {
-    const chosen = lines.findLast((line) => line.ipv6_prefix !== undefined)?.ipv6_prefix ?? wellKnown();
+    const chosen =
+      lines.findLast((line) => line.ipv6_prefix !== undefined)?.ipv6_prefix ?? prefix.wellKnown();
     const addresses = new AddressMap(
       chosen,
       lines.flatMap(({ eam }) => eam),
@@ -73,9 +68,3 @@ export default definePlugin({
     return new Siit(addresses, translatePtr, metrics);
   },
 });
-
-function wellKnown(): TranslationPrefix {
-  const read = TranslationPrefix.parse(WELL_KNOWN);
-  if (typeof read === "string") throw new RangeError(read);
-  return read;
-}

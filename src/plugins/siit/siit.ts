@@ -8,7 +8,6 @@ import {
   RecordClass,
   RecordType,
   type ResourceRecord,
-  RRSIG,
   reverseNameOfIpv6,
 } from "../../dns/index.ts";
 import {
@@ -22,12 +21,17 @@ import {
   type Query,
   type Reply,
 } from "../../plugin/index.ts";
+import {
+  type AddressTranslator,
+  answersWith,
+  LONGEST_TTL,
+  translateAnswer,
+  ttlOfDenial,
+} from "../../plugin/query/address-translation.ts";
 import type { AddressMap } from "./address-map.ts";
 
-/** Seconds that an address may be kept where no SOA record tells (RFC 6147 section 5.1.7), and an alias to the name of an IPv6 address. */
-const LONGEST_TTL = 600;
-
-export class Siit implements PluginInstance {
+export class Siit implements PluginInstance, AddressTranslator {
+  readonly replaced = RecordType.AAAA;
   readonly #addresses: AddressMap;
   readonly #translatePtr: boolean;
   readonly #translated: CounterFamily;
@@ -65,12 +69,18 @@ export class Siit implements PluginInstance {
     // turn.
     const ipv6 = next(query.derive({ type: RecordType.AAAA }));
     return ipv6 instanceof Promise
-      ? ipv6.then((settled) => this.#translate(query, outcome, settled))
-      : this.#translate(query, outcome, ipv6);
+      ? ipv6.then((settled) => this.#answer(query, outcome, settled))
+      : this.#answer(query, outcome, ipv6);
+  }
+
+  translate(record: ResourceRecord, longestTtl: number): ResourceRecord | undefined {
+    const address = AAAA.is(record) ? this.#addresses.toIpv4(record.data.address) : undefined;
+    if (address === undefined) return undefined;
+    return A.create(record.name, Math.min(record.ttl, longestTtl), { address });
   }
 
   /** @param outcome the outcome for AAAA records of the name */
-  #translate(query: Query, denial: Reply, outcome: Outcome): Outcome {
+  #answer(query: Query, denial: Reply, outcome: Outcome): Outcome {
     if (denial.rcode === Rcode.NOERROR) {
       if (outcome.kind === "failed") return query.fail(Rcode.SERVFAIL, outcome.error);
       // A negative answer would hide that the name may have addresses.
@@ -82,19 +92,7 @@ export class Siit implements PluginInstance {
       return outcome.rcode === Rcode.NXDOMAIN || denial.rcode !== Rcode.NOERROR
         ? denial
         : query.reply({ rcode: outcome.rcode, authoritative: (outcome.flags & Flag.AA) !== 0 });
-    const longest = ttlOfSoa(denial);
-    let count = 0;
-    const answer: ResourceRecord[] = [];
-    for (const record of outcome.answer) {
-      if (AAAA.is(record)) {
-        const address = this.#addresses.toIpv4(record.data.address);
-        if (address === undefined) continue;
-        answer.push(A.create(record.name, Math.min(record.ttl, longest), { address }));
-        count++;
-      } else if (!isSignatureOfIpv6(record)) {
-        answer.push(record);
-      }
-    }
+    const { answer, count } = translateAnswer(outcome.answer, this, ttlOfDenial(denial));
     if (count === 0) {
       query.trace?.note("the name has no IPv6 addresses that embed IPv4 addresses either");
       return denial;
@@ -136,25 +134,4 @@ export class Siit implements PluginInstance {
   #count(query: Query): void {
     if (query.trace?.leavesNoMark !== true) this.#translated.slot(query.listener.label).increment();
   }
-}
-
-function answersWith({ sections: encoded }: Reply, type: number): boolean {
-  for (let index = 0; index < encoded.answerCount; index++) if (encoded.typeAt(index) === type) return true;
-  return false;
-}
-
-/** How long the lack of IPv4 addresses may be remembered, by the first SOA record of a denial; seconds. */
-function ttlOfSoa(reply: Reply): number {
-  const { sections: encoded } = reply;
-  const end = encoded.answerCount + encoded.authorityCount;
-  for (let index = encoded.answerCount; index < end; index++) {
-    if (encoded.typeAt(index) !== RecordType.SOA) continue;
-    return reply.uniformTtl >= 0 ? reply.uniformTtl : encoded.ttlAt(index);
-  }
-  return LONGEST_TTL;
-}
-
-/** Signatures of records that are not shown any more prove nothing. */
-function isSignatureOfIpv6(record: ResourceRecord): boolean {
-  return RRSIG.is(record) && record.data.typeCovered === RecordType.AAAA;
 }
