@@ -18,6 +18,7 @@ const pages = readdirSync(folder).sort();
 
 const COMMANDS_WITH_FLAGS = [
   "check",
+  "compare",
   "fmt",
   "language-server",
   "explain",
