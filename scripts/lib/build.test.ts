@@ -1,6 +1,9 @@
 import assert from "node:assert/strict";
+import { execFileSync } from "node:child_process";
 import {
+  cpSync,
   existsSync,
+  mkdirSync,
   readdirSync,
   readFileSync,
   rmSync,
@@ -8,10 +11,11 @@ import {
   utimesSync,
   writeFileSync,
 } from "node:fs";
-import { join } from "node:path";
+import { dirname, join } from "node:path";
 import { type TestContext, test } from "node:test";
 import { isBuildCurrent } from "../../bin/build-state.mjs";
 import { build, missingFiles, provideBuild } from "./build.mjs";
+import { packagesToStart } from "./packages.mjs";
 import { makeTree } from "./test-tree.ts";
 
 const project = join(import.meta.dirname, "..", "..");
@@ -131,4 +135,30 @@ test("finds files that the manifest lists and no step wrote", (t) => {
     "./dist/index.d.ts",
     "./dist/x.js",
   ]);
+});
+
+test("the packages that npm start installs make dist/ of the whole program", async (t) => {
+  const root = makeTree(t, { "node_modules/.keep": "" });
+  for (const name of [
+    "package.json",
+    "tsconfig.json",
+    "tsconfig.build.json",
+    "LICENSE",
+    "bin",
+    "scripts",
+    "src",
+  ])
+    cpSync(join(project, name), join(root, name), { recursive: true });
+  for (const path of packagesToStart(project).keys()) {
+    // Packages for other platforms, and those within the folder of another package.
+    if (!existsSync(join(project, path)) || existsSync(join(root, path))) continue;
+    mkdirSync(dirname(join(root, path)), { recursive: true });
+    symlinkSync(join(project, path), join(root, path));
+  }
+  const bundle = join(root, "scripts", "lib", "bundle.mjs");
+  // Links are packages of this folder, and not of the one that they lead to.
+  execFileSync(process.execPath, ["--preserve-symlinks", bundle, join(root, "src"), join(root, "dist")], {
+    stdio: "pipe",
+  });
+  assert.ok(existsSync(join(root, "dist", "cli", "main.js")));
 });

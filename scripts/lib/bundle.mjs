@@ -4,6 +4,7 @@ import { existsSync, globSync, mkdirSync, readFileSync, writeFileSync } from "no
 import { join, relative, resolve } from "node:path";
 import { transform } from "esbuild";
 import { rolldown } from "rolldown";
+import { BUNDLED } from "./bundled-packages.mjs";
 
 const PACKAGES = resolve(import.meta.dirname, "..", "..", "node_modules");
 
@@ -56,25 +57,6 @@ const CHUNKS = [
   // Without what needs YAML.
   { name: "kubernetes", holds: /^kubernetes\/(?!api\/|manifests\/parse-documents\.)/ },
 ];
-
-/**
- * Packages that become a part of the program: of many small files, and needed at the start.
- * @type {ReadonlyMap<string, { main?: string, licence: string }>} with the file in place of that of `exports`, and the text of the licence
- */
-const BUNDLED = new Map([
-  ["yaml", { main: "browser/index.js", licence: "yaml/LICENSE" }],
-  // It comes without the text of its licence, which is also that of this project.
-  ["@bufbuild/protobuf", { licence: "../LICENSE" }],
-  ["diff", { licence: "diff/LICENSE" }],
-  // The language server.
-  ...[
-    "vscode-jsonrpc",
-    "vscode-languageserver",
-    "vscode-languageserver-protocol",
-    "vscode-languageserver-textdocument",
-    "vscode-languageserver-types",
-  ].map((name) => /** @type {const} */ ([name, { licence: `${name}/License.txt` }])),
-]);
 
 const [src = "", dist = ""] = process.argv.slice(2).map((path) => resolve(path));
 

@@ -9,6 +9,7 @@ import {
 } from "node:fs";
 import { basename, join } from "node:path";
 import { findNode } from "../../bin/find-node.mjs";
+import { BUNDLED } from "./bundled-packages.mjs";
 import { runLogged, StepFailure, step } from "./step.mjs";
 
 /**
@@ -17,15 +18,7 @@ import { runLogged, StepFailure, step } from "./step.mjs";
  */
 
 /** Development packages that make `dist/`: with these and the dependencies, `npm start` runs. */
-const BUILD_PACKAGES = [
-  "@bufbuild/protobuf",
-  "@preact/signals",
-  "esbuild",
-  "node",
-  "preact",
-  "rolldown",
-  "yaml",
-];
+const BUILD_PACKAGES = ["@preact/signals", "esbuild", "node", "preact", "rolldown", ...BUNDLED.keys()];
 
 /**
  * Installs the npm packages, the pinned Node among them, unless what the lock file asks for is there.
