@@ -1,6 +1,7 @@
 /**
  * `portolan/testing`: runs one plugin without a server. The configuration is Corefile text, time stands still until
  * the test advances it, and the rest of the chain is a function of the test.
+ * @module portolan/testing
  */
 import { setImmediate as nextTurn } from "node:timers/promises";
 import { DiagnosticSink, formatDiagnostic } from "../corefile/diagnostic.ts";
