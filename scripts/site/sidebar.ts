@@ -103,7 +103,7 @@ function itemOf({ title, target }: Page): SidebarItem {
   return { text: title, link: linkOf(target) };
 }
 
-/** `docs/check.md` is at `/docs/check`, `bench/index.md` at `/bench/`. */
+/** A page is at its path without `.md`, an index at its folder: `/docs/check`, `/bench/`. */
 export function linkOf(target: string): string {
   return `/${target.replace(/\.md$/, "").replace(/(^|\/)index$/, "$1")}`;
 }

@@ -23,6 +23,7 @@ export class ServiceKey<T> {
     this.name = name;
   }
 
+  /** An entry for `PluginInstance.services`. */
   offer(service: T): Offer<T> {
     return { key: this, service };
   }
