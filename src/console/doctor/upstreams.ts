@@ -173,7 +173,7 @@ export const failingUpstreams: Rule = (capture, traffic) => {
       code: "failing-upstream",
       title: `${failing.length === 1 ? "an upstream fails" : `${failing.length} upstreams fail`}: ${addresses(failing)}`,
       explanation: failing.some(({ failedChecks }) => failedChecks > 0)
-        ? "It refuses or ignores queries: this server checks its health, in vain, since a query failed."
+        ? "It refuses or ignores queries: since a query failed, this server has checked its health, in vain."
         : "It answers, but with SERVFAIL, REFUSED and the like.",
       share: undefined,
       figures: {
