@@ -170,7 +170,7 @@ function Namespace({ name, domain, count, services }: NamespaceProps) {
 }
 
 function Row({ service }: { readonly service: ServiceRow }) {
-  const { name, fqdn, type, addresses, externalName, ready, notReady } = service;
+  const { name, fqdn, type, addresses, externalName, ready, notReady, publishNotReady } = service;
   const target = addresses.join(", ") || externalName || (type === "headless" ? "headless" : "none");
   return (
     <tr>
@@ -186,7 +186,11 @@ function Row({ service }: { readonly service: ServiceRow }) {
       </td>
       <td class="name">{target}</td>
       <td class={`number${ready === 0 && notReady > 0 ? " bad" : ""}`}>
-        {type === "externalName" ? "" : `${ready} of ${ready + notReady}`}
+        {type === "externalName"
+          ? ""
+          : publishNotReady
+            ? ready + notReady
+            : `${ready} of ${ready + notReady}`}
       </td>
     </tr>
   );
@@ -248,9 +252,10 @@ function Service({ service }: { readonly service: ServiceRow }) {
       </p>
       {type !== "externalName" && (
         <p class={isEmpty ? "bad" : ""}>
-          {countOf(ready, "endpoint")} ready, {notReady} not.
+          {publishNotReady
+            ? `${countOf(ready + notReady, "endpoint")}, published whether ready or not (publishNotReadyAddresses).`
+            : `${countOf(ready, "endpoint")} ready, ${notReady} not.`}
           {isEmpty ? " The name has no addresses: NODATA." : ""}
-          {publishNotReady ? " Endpoints that are not ready are published as well." : ""}
         </p>
       )}
       {endpoints.length > 0 && (
@@ -259,7 +264,8 @@ function Service({ service }: { readonly service: ServiceRow }) {
           <ul>
             {endpoints.map(({ address, label, ready: isReady }, index) => (
               <li key={index}>
-                <code>{address}</code> {label} {isReady ? "ready" : <span class="bad">not ready</span>}
+                <code>{address}</code> {label}{" "}
+                {publishNotReady ? "" : isReady ? "ready" : <span class="bad">not ready</span>}
               </li>
             ))}
           </ul>
