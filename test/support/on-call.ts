@@ -3,6 +3,7 @@ import assert from "node:assert/strict";
 import type { ConfigurationAnswer, NowView } from "../../src/console/api-types.ts";
 import type { Diagnosis } from "../../src/console/doctor/diagnose.ts";
 import type { Finding, FindingCode } from "../../src/console/doctor/finding.ts";
+import type { Explanation } from "../../src/plugin/contract/explanation.ts";
 import { type Portolan, runPortolan } from "./portolan.ts";
 
 /** What `portolan doctor` says of the server, with its port named `console`. */
@@ -38,6 +39,11 @@ export class Examination {
     return found;
   }
 
+  /** Why a rule could not run. */
+  notExamined(code: FindingCode): string {
+    return this.#diagnosis.notExamined.find((each) => each.code === code)?.reason ?? "";
+  }
+
   /** Commands and fragments of the remedies. */
   patches(code: FindingCode): readonly string[] {
     return this.finding(code).remedies.flatMap(({ patch }) => patch ?? []);
@@ -59,6 +65,21 @@ export async function explain(server: Portolan, name: string, ...args: readonly 
   ]);
   assert.deepEqual([code, errors], [0, ""]);
   return output;
+}
+
+/** The notes of the plugins, as the console's *Why* shows them, a line each: `PLUGIN DECISION: NOTE; NOTE`. */
+export async function why(server: Portolan, name: string): Promise<string> {
+  const response = await fetch(`http://${consoleOf(server)}/api/v1/explain`, {
+    method: "POST",
+    headers: { "content-type": "application/json" },
+    body: JSON.stringify({ name, type: "A" }),
+  });
+  const { steps } = (await response.json()) as Explanation;
+  return steps
+    .map(
+      ({ plugin, decision, notes }) => `${plugin} ${decision}: ${notes.map(({ text }) => text).join("; ")}`,
+    )
+    .join("\n");
 }
 
 export async function consoleNow(server: Portolan): Promise<NowView> {
