@@ -1,8 +1,8 @@
 import { signal } from "@preact/signals";
 import { countOf } from "../../lib/text/count-of.ts";
-import type { NamesView, ServiceRow } from "../api-types.ts";
+import type { ConfigurationAnswer, NamesView, ServiceRow } from "../api-types.ts";
 import { useAnswer } from "./loaded.ts";
-import { Problem } from "./parts.tsx";
+import { fieldText, Problem } from "./parts.tsx";
 import { askWhy } from "./why.tsx";
 
 const namespace = signal("");
@@ -20,7 +20,7 @@ export function NamesPage() {
   const isOverview = namespace.value === "" && text.value === "";
   return (
     <>
-      <h1>Names</h1>
+      <h1>Services</h1>
       <form
         class="filter"
         onSubmit={(event) => {
@@ -55,13 +55,13 @@ export function NamesPage() {
             }}
           />
         </label>
-        <AskAnyName />
       </form>
+      <Lookup />
       <Problem text={problem} />
       {answer !== undefined && answer.clusters.length === 0 && (
         <p>
           No server block has <code>kubernetes</code>, so there are no names of a cluster. Any name can be
-          asked for above.
+          looked up above.
         </p>
       )}
       {isOverview ? (
@@ -196,32 +196,67 @@ function Row({ service }: { readonly service: ServiceRow }) {
   );
 }
 
-function AskAnyName() {
+const TYPES = ["A", "AAAA", "CNAME", "HTTPS", "MX", "NS", "PTR", "SOA", "SRV", "TXT", "ANY"];
+
+/** Asks the server any question, through the listener and over the transport of choice. */
+function Lookup() {
+  const { answer } = useAnswer<ConfigurationAnswer>("configuration", {});
+  const listeners = [...new Set(answer?.blocks.flatMap((block) => block.listeners) ?? [])];
   const ask = (event: Event): void => {
-    const form = event.currentTarget instanceof HTMLElement ? event.currentTarget.closest("form") : null;
-    const name = form?.querySelector<HTMLInputElement>("input[name=any]")?.value.trim() ?? "";
-    if (name !== "") askWhy({ name, type: "A" });
+    event.preventDefault();
+    if (!(event.currentTarget instanceof HTMLFormElement)) return;
+    const form = event.currentTarget;
+    const [name, client, listener] = ["any", "client", "listener"].map((field) => fieldText(form, field));
+    if (name === undefined || name === "") return;
+    askWhy({
+      name,
+      type: fieldText(form, "type"),
+      transport: fieldText(form, "transport"),
+      ...(client !== undefined && client !== "" && { client }),
+      ...(listener !== undefined && listener !== "" && { listener }),
+    });
   };
   return (
-    <>
-      <label>
-        Any name
-        <input
-          name="any"
-          placeholder="www.example.org"
-          autocomplete="off"
-          spellcheck={false}
-          onKeyDown={(event) => {
-            if (event.key === "Enter") ask(event);
-          }}
-        />
-      </label>
-      <div class="buttons">
-        <button type="button" onClick={ask}>
-          Ask
-        </button>
-      </div>
-    </>
+    <details class="card">
+      <summary>Look up any name</summary>
+      <form class="filter" onSubmit={ask}>
+        <label>
+          Any name
+          <input name="any" placeholder="www.example.org" autocomplete="off" spellcheck={false} required />
+        </label>
+        <label>
+          Type
+          <select name="type">
+            {TYPES.map((type) => (
+              <option key={type}>{type}</option>
+            ))}
+          </select>
+        </label>
+        <label>
+          Server
+          <select name="listener">
+            <option value="">that clients would use</option>
+            {listeners.map((label) => (
+              <option key={label}>{label}</option>
+            ))}
+          </select>
+        </label>
+        <label>
+          Transport
+          <select name="transport">
+            <option value="udp">UDP</option>
+            <option value="tcp">TCP</option>
+          </select>
+        </label>
+        <label>
+          Client
+          <input name="client" placeholder="127.0.0.1" autocomplete="off" spellcheck={false} />
+        </label>
+        <div class="buttons">
+          <button type="submit">Ask</button>
+        </div>
+      </form>
+    </details>
   );
 }
 
