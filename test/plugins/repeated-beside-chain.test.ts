@@ -52,6 +52,7 @@ const REPEATING = 6;
 
 /** The word of a memory at which a message begins. */
 const MESSAGE_AT = 100;
+const CLIENT = new Int32Array(4);
 
 class Port implements ReplyPort {
   readonly client: FixedEndpoint;
@@ -129,7 +130,7 @@ class Side implements AsyncDisposable {
     port.octets.set(octets);
     if (!this.#byWord) this.#receiver.receive(port.octets, octets.length, port);
     else {
-      const size = this.#receiver.repeat?.(words, MESSAGE_AT, octets.length, 4, false) ?? 0;
+      const size = this.#receiver.repeat?.(words, MESSAGE_AT, octets.length, 4, false, CLIENT, 0) ?? 0;
       if (size > 0) {
         port.again++;
         port.reply = Buffer.from(port.octets.subarray(0, size)).toString("hex");
