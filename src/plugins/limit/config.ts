@@ -73,7 +73,7 @@ export const limitDirective = directive({
     error: option(rate),
     referral: option(rate),
     large: option(rate),
-    large_size: single(integer({ min: 64, max: 65_535 }), LARGE_SIZE),
+    large_size: single(integer({ min: 12, max: 65_535 }), LARGE_SIZE),
     by: option({
       client: required(choice(["address", "prefix", "namespace", "workload"])),
       ipv4: optional(integer({ min: 1, max: 32 })),

@@ -128,18 +128,32 @@ export class Limit implements PluginInstance, AnswerWitness {
     client.copy(names, addressAt, family);
     if (this.#exempt.has(client)) return true;
     this.#key.reduce();
+    const all = this.#all;
     const quota = this.#ofKind[kind];
-    if (quota !== undefined && !this.#takesIfFree(quota, now)) return false;
-    if (this.#large !== undefined && size > this.#settings.largeSize && !this.#takesIfFree(this.#large, now))
-      return false;
-    return this.#all === undefined || this.#takesIfFree(this.#all, now);
+    const large = size > this.#settings.largeSize ? this.#large : undefined;
+    if (quota === undefined && large === undefined)
+      return all === undefined || this.#takesIfFree(all.domain, all.rate, now);
+    // A refused query goes through the chain, and pays there: it must not have paid for a part here.
+    if (!this.#has(all, now) || !this.#has(quota, now) || !this.#has(large, now)) return false;
+    if (all !== undefined) this.#takesIfFree(all.domain, all.rate, now);
+    if (quota !== undefined) this.#takesIfFree(quota.domain, quota.rate, now);
+    if (large !== undefined) this.#takesIfFree(large.domain, large.rate, now);
+    return true;
   }
 
-  #takesIfFree({ domain, rate }: Quota, now: number): boolean {
+  #takesIfFree(domain: number, rate: Rate, now: number): boolean {
     const { hash } = this.#key;
     this.#key.start(domain);
     hash.finish();
     return this.#table.takeIfFree(hash.low, hash.high, rate, now);
+  }
+
+  #has(quota: Quota | undefined, now: number): boolean {
+    if (quota === undefined) return true;
+    const { hash } = this.#key;
+    this.#key.start(quota.domain);
+    hash.finish();
+    return this.#table.tokens(hash.low, hash.high, quota.rate, now) > 0;
   }
 
   readonly #admit = (query: Query): Outcome | undefined => {
