@@ -109,7 +109,9 @@ async function benchPath(
     slot.set(packet);
     // The first of a batch is stamped with the time.
     const together = index % BATCH > 0;
-    const size = receiver.repeat?.(words, (index * SLOT_OCTETS) / 4, packet.length, 4, together, NAMES_OF_CLIENTS, 1) ?? 0;
+    const size =
+      receiver.repeat?.(words, (index * SLOT_OCTETS) / 4, packet.length, 4, together, NAMES_OF_CLIENTS, 1) ??
+      0;
     if (size === 0) receiver.receive(slot, packet.length, port, true);
     else again++;
     do_not_optimize(again + port.sent);

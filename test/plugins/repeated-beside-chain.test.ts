@@ -43,7 +43,7 @@ const FRONTS: readonly (readonly string[])[] = [
   [
     "prometheus 127.0.0.1:0",
     "errors",
-    "limit {\n all 40\n nxdomain 8\n large 3\n large_size 40\n}",
+    "limit {\n all 40\n nxdomain 8\n large 25\n large_size 40\n}",
     "cache 30",
   ],
   ["loadbalance", "limit {\n nodata 1\n nxdomain 5\n exempt 192.0.2.7\n action refused\n}", "cache 30"],

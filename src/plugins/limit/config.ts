@@ -22,7 +22,7 @@ export const CLASSES = ["all", "nxdomain", "nodata", "error", "referral", "large
 export type LimitClass = (typeof CLASSES)[number];
 
 export const ACTIONS = ["tc", "refused", "drop", "slip"] as const;
-export type Action = (typeof ACTIONS)[number];
+export type LimitAction = (typeof ACTIONS)[number];
 
 export interface LimitSettings {
   readonly allowances: Readonly<Partial<Record<LimitClass, Rate>>>;
@@ -30,7 +30,7 @@ export interface LimitSettings {
   readonly largeSize: number;
   readonly by: "address" | "prefix" | "namespace" | "workload";
   readonly networks: { readonly ipv4: number; readonly ipv6: number };
-  readonly action: Action;
+  readonly action: LimitAction;
   /** Each so many refused queries over UDP get a truncated answer, with `slip`. */
   readonly slip: number;
   readonly exempt: readonly IpPrefix[];

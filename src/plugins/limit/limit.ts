@@ -26,7 +26,7 @@ interface Quota {
   readonly rate: Rate;
 }
 
-/** Buckets of queries over connections: nobody can invent the address of such a client. */
+/** Buckets of queries over connections: no client can invent an address there. */
 const OVER_STREAM = 1;
 /** Offenders that the console shows. */
 const SHOWN = 5;

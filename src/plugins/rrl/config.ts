@@ -1,7 +1,6 @@
 /** The words and defaults of github.com/coredns/rrl. */
 import type { Allowance } from "../../lib/collections/bucket-table.ts";
 import type { Argument } from "../../plugin/config/arguments.ts";
-import { zones } from "../../plugin/config/arguments.ts";
 import {
   directive,
   flag,
@@ -10,6 +9,7 @@ import {
   type Value,
   ValueProblem,
   type ZoneList,
+  zones,
 } from "../../plugin/index.ts";
 
 /** 20 bytes each. */

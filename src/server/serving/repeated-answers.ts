@@ -19,6 +19,7 @@ import type { AnswerBasis, AnswerSource, AnswerWitness } from "../../plugin/quer
 import type { Reply } from "../../plugin/query/reply.ts";
 import type { QueryStream } from "../../plugin/stream/query-stream.ts";
 import { REPEATED_OCTETS } from "../../transports/transport.ts";
+import { hashOf, ID_BITS, NO_HASH, restBits } from "./message-words.ts";
 import { RepeatRoom, SLOT_OCTETS, SLOTS } from "./repeat-room.ts";
 import { shuffleRun, writeReply } from "./reply-writer.ts";
 import type { RouteTable } from "./route-table.ts";
@@ -74,14 +75,7 @@ const KIND_SHIFT = 16;
  * cached, and a mark is a cache miss of the processor.
  */
 const MARKED_TIMES = 0x7;
-const HASH_PRIME = 0x9e3779b1;
-/** The hash of an empty slot, and of a query that is never remembered. No other query has it. */
-const NO_HASH = 0;
 const NOWHERE = -1;
-/** The id, in the first word of a message as the machine has it. */
-const IS_LITTLE_ENDIAN = new Uint8Array(new Uint16Array([1]).buffer)[0] === 1;
-const ID_BITS = IS_LITTLE_ENDIAN ? 0xffff : 0xffff0000 | 0;
-
 const RCODE_NXDOMAIN = 3;
 
 /** Shared by the answers of one plugin that have the same witnesses. */
@@ -459,28 +453,6 @@ function mayBeRepeated(query: Query, reply: Reply): boolean {
   if (query.seals !== undefined || query.isSigned) return false;
   if (reply.shuffle !== 0 && reply.sections.runCount !== 1) return false;
   return reply.rcode === 0 || reply.rcode === RCODE_NXDOMAIN;
-}
-
-/** Hashes all octets except the id. Each step rotates the bits, as a product carries them only upwards. */
-function hashOf(message: Int32Array, at: number, length: number, seed: number): number {
-  const last = at + (length >> 2);
-  let hash = Math.imul(seed ^ length ^ ((message[at] as number) & ~ID_BITS), HASH_PRIME);
-  for (let word = at + 1; word < last; word++)
-    hash = Math.imul(((hash << 5) | (hash >>> 27)) ^ (message[word] as number), HASH_PRIME);
-  hash = Math.imul(
-    ((hash << 5) | (hash >>> 27)) ^ ((message[last] as number) & restBits(length)),
-    HASH_PRIME,
-  );
-  hash = Math.imul(hash ^ (hash >>> 15), HASH_PRIME);
-  hash ^= hash >>> 13;
-  return hash === NO_HASH ? 1 : hash;
-}
-
-/** The mask of the message's octets in its last, incomplete word. */
-function restBits(length: number): number {
-  const rest = 8 * (length & 3);
-  const low = (1 << (IS_LITTLE_ENDIAN ? rest : 32 - rest)) - 1;
-  return IS_LITTLE_ENDIAN ? low : rest === 0 ? 0 : ~low;
 }
 
 const NO_WORDS = new Int32Array(0);
