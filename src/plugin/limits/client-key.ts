@@ -11,10 +11,19 @@ export interface ClientNetworks {
   readonly ipv6: number;
 }
 
+/** Keys that are remembered, with a place for each. */
+const RECENT = 256;
+const RECENT_SHIFT = 24;
+const RECENT_WORDS = 4;
+const NO_DOMAIN = -1;
+const HASH_PRIME = 0x9e3779b1;
+
 export class ClientKey {
   readonly hash: KeyedHash;
   /** The address of the client at hand; after {@link address} its network. */
   readonly client: ClientWords = new ClientWords();
+  /** Address, domain, and both parts of the hash. */
+  readonly #recent: Int32Array = new Int32Array(RECENT * RECENT_WORDS).fill(NO_DOMAIN);
   readonly #ipv4: Int32Array;
   readonly #ipv6: Int32Array;
 
@@ -34,7 +43,33 @@ export class ClientKey {
     this.client.mask(this.client.family === 4 ? this.#ipv4 : this.#ipv6);
   }
 
-  /** Begins a key for the network at hand. @param domain what the bucket is for */
+  /**
+   * Makes the key for the network at hand: `hash.low` and `hash.high`. Those of recent IPv4 clients are remembered.
+   * @param domain what the bucket is for
+   */
+  make(domain: number): void {
+    const { hash, client } = this;
+    const { words } = client;
+    if (client.family === 6) {
+      hash.ofWords(domain, words, 4);
+      return;
+    }
+    const address = words[0] as number;
+    const recent = this.#recent;
+    const at = (Math.imul(address ^ domain, HASH_PRIME) >>> RECENT_SHIFT) * RECENT_WORDS;
+    if (recent[at] === address && recent[at + 1] === domain) {
+      hash.low = recent[at + 2] as number;
+      hash.high = recent[at + 3] as number;
+      return;
+    }
+    hash.ofWords(domain, words, 1);
+    recent[at] = address;
+    recent[at + 1] = domain;
+    recent[at + 2] = hash.low;
+    recent[at + 3] = hash.high;
+  }
+
+  /** Begins a key of more than the network at hand. @param domain what the bucket is for */
   start(domain: number): void {
     const { hash, client } = this;
     const { words } = client;

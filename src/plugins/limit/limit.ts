@@ -143,16 +143,14 @@ export class Limit implements PluginInstance, AnswerWitness {
 
   #takesIfFree(domain: number, rate: Rate, now: number): boolean {
     const { hash } = this.#key;
-    this.#key.start(domain);
-    hash.finish();
+    this.#key.make(domain);
     return this.#table.takeIfFree(hash.low, hash.high, rate, now);
   }
 
   #has(quota: Quota | undefined, now: number): boolean {
     if (quota === undefined) return true;
     const { hash } = this.#key;
-    this.#key.start(quota.domain);
-    hash.finish();
+    this.#key.make(quota.domain);
     return this.#table.tokens(hash.low, hash.high, quota.rate, now) > 0;
   }
 
@@ -205,12 +203,12 @@ export class Limit implements PluginInstance, AnswerWitness {
     const { name, domain, rate } = quota;
     const { hash } = this.#key;
     const bucket = domain | (query.takesLongReplies ? OVER_STREAM : 0);
-    if (this.#pod === "") this.#key.start(bucket);
+    if (this.#pod === "") this.#key.make(bucket);
     else {
       hash.start(~bucket);
       hash.addText(this.#pod);
+      hash.finish();
     }
-    hash.finish();
     const { trace } = query;
     if (trace !== undefined) return this.#payTraced(query, quota, now);
     const count = this.#table.take(hash.low, hash.high, rate, now);

@@ -103,8 +103,7 @@ export class ResponseRateLimit implements PluginInstance, AnswerWitness {
     const { client, hash } = this.#key;
     client.copy(names, addressAt, family);
     this.#key.reduce();
-    this.#key.start(REQUESTS);
-    hash.finish();
+    this.#key.make(REQUESTS);
     return this.#table.takeIfFree(hash.low, hash.high, requests, now);
   }
 
@@ -113,7 +112,7 @@ export class ResponseRateLimit implements PluginInstance, AnswerWitness {
     if (requests === undefined || !this.#isLimited(query)) return undefined;
     this.#key.read(query.client);
     this.#key.reduce();
-    this.#key.start(REQUESTS);
+    this.#key.make(REQUESTS);
     if (this.#take(query, requests, "requests") === 0) return undefined;
     if (query.trace?.leavesNoMark !== true) this.#requestsExceeded.increment();
     return reportOnly ? undefined : DROPPED;
@@ -129,6 +128,7 @@ export class ResponseRateLimit implements PluginInstance, AnswerWitness {
     this.#key.reduce();
     this.#key.start(kind);
     this.#addSubject(query, outcome.kind === "reply" ? outcome : undefined, kind);
+    this.#key.hash.finish();
     const count = this.#take(query, allowance, WORDS[kind]);
     if (count === 0) return outcome;
     if (query.trace?.leavesNoMark !== true) this.#responsesExceeded.increment();
@@ -146,7 +146,6 @@ export class ResponseRateLimit implements PluginInstance, AnswerWitness {
   /** @returns 0, or the number of this refusal */
   #take(query: Query, allowance: Allowance, limit: string): number {
     const { hash, client } = this.#key;
-    hash.finish();
     const { trace, receivedAt } = query;
     if (trace?.leavesNoMark === true) {
       const tokens = this.#table.tokens(hash.low, hash.high, allowance, receivedAt);
