@@ -26,6 +26,7 @@ export interface Reviewer extends Handler {
   readonly isRepeatable: boolean;
 }
 
+/** How `afterwards` treats repeated answers. */
 export interface ReviewOptions {
   /**
    * Whether an answer may be repeated without the plugin, for example because it only reviews failures. A plugin that

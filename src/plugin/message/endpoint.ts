@@ -2,7 +2,7 @@
 /** The transport of a query: it decides framing and size limits, and is the `{proto}` of logs. */
 export type TransportName = "udp" | "tcp" | "tls" | "https" | "https3" | "quic" | "grpc";
 
-/** One end of the conversation. Transports may reuse the object, so {@link Query.detach} takes a copy. */
+/** One end of the conversation. Transports may reuse the object, so `Query.detach` takes a copy. */
 export interface Endpoint {
   /** IP address as text, without zone index. */
   readonly address: string;
