@@ -47,6 +47,7 @@ export function shapingWorkloads(hits: Queries): Workload[] {
       load: "udp",
       hasFloor: true,
       directives: ["limit {\n        all 1000000\n    }"],
+      besides: [{ workload: "cached-1k" }],
     },
     ...NETWORKS.map(
       (count): Workload => ({

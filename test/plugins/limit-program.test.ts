@@ -148,3 +148,35 @@ test("rrl answers, truncates and drops as the rate-limit of BIND", {
     assert.ok(Math.abs(ours.full - theirs.full) <= 2 * perSecond);
   }
 });
+
+test("two threads grant one limit together", async () => {
+  await using server = await Portolan.start(
+    (port) => `.:${port("dns")} {
+      bind 127.0.0.1
+      multisocket 2
+      limit {
+        all 1 100
+        action refused
+      }
+      whoami
+    }`,
+  );
+  // The kernel gives each source port to one of the threads.
+  let full = 0;
+  let asked = 0;
+  const started = performance.now();
+  for (let source = 0; source < 20; source++) {
+    await using client = await UdpClient.connect(server);
+    for (let id = 0; id < 20; id++) client.send(queryOctets("www.example.org.", "A", id));
+    for (let id = 0; id < 20; id++) {
+      const reply = await client.receive(5_000);
+      assert.ok(reply !== undefined, "no answer");
+      asked++;
+      if (((reply[3] ?? 0) & 0x0f) === 0) full++;
+    }
+  }
+  assert.equal(asked, 400);
+  const most = 100 + (performance.now() - started) / 1_000;
+  // Threads do not lock the table: at worst, two of them take the same token.
+  assert.ok(full >= 99 && full <= most + 5, `${full} of at most ${most}`);
+});

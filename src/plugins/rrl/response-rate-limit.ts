@@ -2,6 +2,7 @@ import { FOLD, octetAt } from "../../dns/octets.ts";
 import { WireError } from "../../dns/wire-reader.ts";
 import type { Allowance, BucketTable } from "../../lib/collections/bucket-table.ts";
 import { type Gatekeeper, gatekeeper } from "../../plugin/chain/handler.ts";
+import type { PluginFault } from "../../plugin/contract/plugin-instance.ts";
 import {
   type AnswerWitness,
   type CounterSlot,
@@ -84,6 +85,16 @@ export class ResponseRateLimit implements PluginInstance, AnswerWitness {
       .list()
       .slice(0, SHOWN)
       .map(({ client, limit, count }) => `${client} exceeds '${limit}': ${count} queries`);
+  }
+
+  faults(): readonly PluginFault[] {
+    return this.#offenders
+      .list()
+      .slice(0, SHOWN)
+      .map(({ client, limit, count }) => ({
+        subject: client,
+        reason: `exceeds the limit '${limit}': ${count} queries in a minute`,
+      }));
   }
 
   repeated(): void {
