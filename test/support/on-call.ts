@@ -94,6 +94,6 @@ export async function consoleConfiguration(server: Portolan): Promise<Configurat
 
 /** The faults that the console shows, a line each: `PLUGIN SUBJECT: REASON`. */
 export async function troublesOf(server: Portolan): Promise<string> {
-  const { troubles = [] } = await consoleNow(server);
+  const { troubles } = await consoleNow(server);
   return troubles.map(({ plugin, subject, reason }) => `${plugin} ${subject}: ${reason}`).join("\n");
 }

@@ -9,6 +9,8 @@ const MOST_CAUSES = 8;
 
 /** Plugins whose faults have rules of their own. */
 const CLUSTER_PLUGINS: ReadonlySet<string> = new Set(["kubernetes", "istio"]);
+/** Their faults are clients. */
+const LIMITING_PLUGINS: ReadonlySet<string> = new Set(["limit", "rrl"]);
 const UPSTREAM_PLUGINS: ReadonlySet<string> = new Set(["forward", "grpc", "stub", "unbound"]);
 
 export const notReady: Rule = (capture) => {
@@ -132,7 +134,8 @@ export const refusedCorefile: Rule = (capture) => {
 export const zoneData: Rule = (capture) => {
   if (capture.last?.now.troubles === undefined) return [notReported("zone-data", capture)];
   const troubles = troublesOf(capture).filter(
-    ({ plugin }) => !CLUSTER_PLUGINS.has(plugin) && !UPSTREAM_PLUGINS.has(plugin),
+    ({ plugin }) =>
+      !CLUSTER_PLUGINS.has(plugin) && !UPSTREAM_PLUGINS.has(plugin) && !LIMITING_PLUGINS.has(plugin),
   );
   if (troubles.length === 0) return [];
   return [
@@ -152,6 +155,31 @@ export const zoneData: Rule = (capture) => {
       remedies: [
         {
           text: "make the source readable: the primary must run and permit the transfer to this server, and a file must parse",
+        },
+      ],
+    },
+  ];
+};
+
+export const limitedClients: Rule = (capture) => {
+  if (capture.last?.now.troubles === undefined) return [notTold("limited-clients", capture)];
+  const troubles = troublesOf(capture).filter(({ plugin }) => LIMITING_PLUGINS.has(plugin));
+  if (troubles.length === 0) return [];
+  const clients = [...new Set(troubles.map(({ subject }) => subject))];
+  return [
+    {
+      code: "limited-clients",
+      title: `${countOf(clients.length, "client")} above a limit: ${clients.slice(0, 3).join(", ")}`,
+      explanation:
+        "Queries above a limit are truncated, refused or dropped. A client that retries without a pause loses its own answers, a limit that is too low those of others as well.",
+      share: undefined,
+      figures: { clients: clients.length },
+      causes: troubles
+        .slice(0, MOST_CAUSES)
+        .map(({ plugin, subject, reason }) => ({ who: `${plugin} ${subject}`, figure: reason })),
+      remedies: [
+        {
+          text: "find out why these clients ask so often; or raise the limit, or exempt them, and count first with dry_run",
         },
       ],
     },

@@ -42,6 +42,7 @@ export const FINDING_CODES = [
   "servfail",
   "refused-corefile",
   "zone-data",
+  "limited-clients",
   "stale-answers",
   "stalls",
   "search-path",
