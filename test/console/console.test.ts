@@ -423,6 +423,11 @@ describe("the page", { skip: skipWithout("chromium") }, () => {
       page.on("pageerror", (error) => faults.push(error.message));
       for (const path of PAGES) {
         await open(page, path);
+        assert.equal(
+          await page.locator("h1").innerText(),
+          await page.locator("nav [aria-current]").innerText(),
+          "the heading is not that of the navigation",
+        );
         if (path === "names") {
           await page.waitForSelector(".namespace tbody tr");
           const tooWide = await page.evaluate("document.documentElement.scrollWidth - innerWidth");

@@ -5,6 +5,7 @@ import { post, session } from "./api.ts";
 import { count, octets, span } from "./format.ts";
 import { useAnswer } from "./loaded.ts";
 import { DomainName, fieldText, Problem } from "./parts.tsx";
+import { TITLES } from "./shell.tsx";
 
 const name = signal("");
 const type = signal("");
@@ -34,7 +35,7 @@ export function CachePage() {
   const answers = (answer?.answers ?? []).filter((row) => type.value === "" || row.type === type.value);
   return (
     <>
-      <h1>Cache</h1>
+      <h1>{TITLES.cache}</h1>
       <dl class="tiles">
         {answer?.caches.map(({ zones, entries, octets: taken, maxOctets }) => (
           <div key={zones.join()}>

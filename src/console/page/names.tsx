@@ -3,6 +3,7 @@ import { countOf } from "../../lib/text/count-of.ts";
 import type { NamesView, ServiceRow } from "../api-types.ts";
 import { useAnswer } from "./loaded.ts";
 import { Problem } from "./parts.tsx";
+import { TITLES } from "./shell.tsx";
 import { askWhy } from "./why.tsx";
 
 const namespace = signal("");
@@ -20,7 +21,7 @@ export function NamesPage() {
   const isOverview = namespace.value === "" && text.value === "";
   return (
     <>
-      <h1>Names</h1>
+      <h1>{TITLES.names}</h1>
       <form
         class="filter"
         onSubmit={(event) => {
@@ -47,7 +48,7 @@ export function NamesPage() {
           Service
           <input
             value={text.value}
-            placeholder="part of service.namespace"
+            placeholder="part of its name"
             autocomplete="off"
             spellcheck={false}
             onInput={(event) => {
@@ -171,7 +172,8 @@ function Namespace({ name, domain, count, services }: NamespaceProps) {
 
 function Row({ service }: { readonly service: ServiceRow }) {
   const { name, fqdn, type, addresses, externalName, ready, notReady } = service;
-  const target = addresses.join(", ") || externalName || (type === "headless" ? "headless" : "none");
+  const target =
+    addresses.join(", ") || breakable(externalName) || (type === "headless" ? "headless" : "none");
   return (
     <tr>
       <td class="name">
@@ -190,6 +192,12 @@ function Row({ service }: { readonly service: ServiceRow }) {
       </td>
     </tr>
   );
+}
+
+/** A name that a narrow column breaks behind a dot, rather than within a label. */
+function breakable(name: string) {
+  if (name === "") return undefined;
+  return name.split(".").flatMap((label, index) => (index === 0 ? label : [".", <wbr key={index} />, label]));
 }
 
 function AskAnyName() {

@@ -3,6 +3,7 @@ import { countOf } from "../../lib/text/count-of.ts";
 import type { HistoryPoint, NowView, UpstreamRow } from "../api-types.ts";
 import { Chart } from "./chart.tsx";
 import { count, milliseconds, octets, share, span } from "./format.ts";
+import { TITLES } from "./shell.tsx";
 
 export interface NowProps {
   readonly view: NowView;
@@ -15,7 +16,7 @@ export function Now({ view, points }: NowProps) {
   const perSecond = (values: readonly number[]): number[] => values.slice(0, -1).map((value) => value / step);
   return (
     <>
-      <h1>Now</h1>
+      <h1>{TITLES.now}</h1>
       <Tiles view={view} />
       <div class="charts">
         <Chart

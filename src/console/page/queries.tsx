@@ -5,6 +5,7 @@ import type { QueryRow } from "../api-types.ts";
 import { connection, followQueries, get, now } from "./api.ts";
 import { clock, milliseconds } from "./format.ts";
 import { DomainName, fieldText } from "./parts.tsx";
+import { TITLES } from "./shell.tsx";
 import { askWhy } from "./why.tsx";
 
 const FIELDS = [
@@ -76,7 +77,7 @@ export function QueriesPage() {
   }, [wanted, stopped, isLost]);
   return (
     <>
-      <h1>Queries</h1>
+      <h1>{TITLES.queries}</h1>
       <FilterForm />
       {problem.value !== "" && (
         <p class="problem" role="alert">

@@ -2,12 +2,13 @@ import type { TopRow, WhoView } from "../api-types.ts";
 import { count, share } from "./format.ts";
 import { useAnswer } from "./loaded.ts";
 import { DomainName, Problem } from "./parts.tsx";
+import { TITLES } from "./shell.tsx";
 
 export function WhoPage() {
   const { answer, problem } = useAnswer<WhoView>("who", { rows: "40" }, 3_000);
   return (
     <>
-      <h1>Who</h1>
+      <h1>{TITLES.who}</h1>
       <p class="note">
         The most frequent of the last minutes. Counts fade by half every ten minutes; those with + were
         counted from some moment on, and may be higher.
