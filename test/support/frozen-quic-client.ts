@@ -1,13 +1,14 @@
 /**
  * A program for tests: asks on many QUIC connections, then stops without reading an answer, like a machine that
- * disappears. Arguments: port, connections, streams on each. Standard input: the PEM of the authority.
+ * disappears. Arguments: port, connections, streams on each, the name to ask for (type A). Standard input: the PEM of the authority.
  */
 import { text } from "node:stream/consumers";
 import { framed, queryOctets } from "./dns-client.ts";
 import { type QuicCall, QuicCaller } from "./quic-client.ts";
 
-const [port = 0, connections = 0, streams = 0] = process.argv.slice(2).map(Number);
-const query = framed(queryOctets("www.example.org.", "A", 0));
+const [, , portText, connectionsText, streamsText, name = ""] = process.argv;
+const [port, connections, streams] = [Number(portText), Number(connectionsText), Number(streamsText)];
+const query = framed(queryOctets(name, "A", 0));
 const caller = await QuicCaller.open(await text(process.stdin));
 const calls: QuicCall[] = [];
 /** The server takes 256 handshakes at a time. */

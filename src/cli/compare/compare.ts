@@ -3,6 +3,7 @@ import { countOf } from "../../lib/text/count-of.ts";
 import { SystemClock } from "../../lib/time/clock.ts";
 import { systemRandom } from "../../server/configuration/machine.ts";
 import { exitCodesLine } from "../exit-codes.ts";
+import { printFlagError } from "../flag-errors.ts";
 import { FlagError, flagLines, parseFlags } from "../flag-table.ts";
 import { fitted, wantsColour } from "../terminal.ts";
 import { AskedServer } from "./asking.ts";
@@ -40,8 +41,7 @@ export async function compare(argv: readonly string[]): Promise<number> {
       process.stderr.write(`${error.message}\n`);
       return EXIT.CANNOT;
     }
-    if (!(error instanceof FlagError)) throw error;
-    process.stderr.write(`${error.message}\n${error.showUsage ? usage : ""}`);
+    printFlagError(error, usage);
     return EXIT.CANNOT;
   }
 }

@@ -8,6 +8,7 @@ import { SystemClock } from "../../lib/time/clock.ts";
 import { formatGoDuration } from "../../lib/time/duration.ts";
 import { boundHeap, heapBounds } from "../../runtime/heap-bounds.ts";
 import { exitCodesLine } from "../exit-codes.ts";
+import { printFlagError } from "../flag-errors.ts";
 import { FlagError, flagLines, parseFlags } from "../flag-table.ts";
 import { ConsoleClient } from "../live/console-client.ts";
 import { faultOfFile } from "../readable-file.ts";
@@ -63,8 +64,7 @@ export async function doctor(argv: readonly string[]): Promise<number> {
     if (diagnosis.findings.length > 0) return EXIT.ILL;
     return lost === undefined ? EXIT.HEALTHY : EXIT.CANNOT;
   } catch (error) {
-    if (!(error instanceof FlagError)) throw error;
-    process.stderr.write(`${error.message}\n${error.showUsage ? usage : ""}`);
+    printFlagError(error, usage);
     return EXIT.CANNOT;
   }
 }

@@ -10,6 +10,7 @@ import type { CorefileSource } from "../../server/configuration/configuration.ts
 import { isPlainCorefile } from "../check/given-files.ts";
 import { isStandardInput, readCorefile, readStandardInput, UnreadableCorefile } from "../corefile-source.ts";
 import { exitCodesLine } from "../exit-codes.ts";
+import { printFlagError } from "../flag-errors.ts";
 import { FlagError, type FlagRow, flagLines, helpRow, parseFlags, switchRow } from "../flag-table.ts";
 import { fitted, paint, wantsColour } from "../terminal.ts";
 
@@ -48,8 +49,7 @@ export async function fmt(argv: readonly string[]): Promise<number> {
   try {
     return await run(argv);
   } catch (error) {
-    if (!(error instanceof FlagError)) throw error;
-    process.stderr.write(`${error.message}\n${error.showUsage ? usage() : ""}`);
+    printFlagError(error, usage);
     return EXIT.CANNOT;
   }
 }

@@ -1,6 +1,7 @@
 /** `portolan language-server`: what editors ask about Corefiles, over standard input and output. */
 import { nodeHost } from "../../corefile/node-host.ts";
 import { exitCodesLine } from "../exit-codes.ts";
+import { printFlagError } from "../flag-errors.ts";
 import {
   FlagError,
   type FlagRow,
@@ -59,8 +60,7 @@ export async function languageServer(argv: readonly string[]): Promise<number> {
       files: flags.files,
     });
   } catch (error) {
-    if (!(error instanceof FlagError)) throw error;
-    process.stderr.write(`${error.message}\n${error.showUsage ? usage() : ""}`);
+    printFlagError(error, usage);
     return EXIT.CANNOT;
   }
 }

@@ -6,6 +6,7 @@ import { ConfigurationError } from "../../server/configuration/configuration.ts"
 import { thisMachine } from "../../server/configuration/machine.ts";
 import { UnreadableCorefile } from "../corefile-source.ts";
 import { exitCodesLine } from "../exit-codes.ts";
+import { printFlagError } from "../flag-errors.ts";
 import { FlagError, type FlagRow, flagLines, parseFlags, switchRow } from "../flag-table.ts";
 import { defaultPluginFlags, PLUGIN_FLAGS, type PluginFlags, pluginRegistry } from "../plugin-list.ts";
 import { fitted, wantsColour } from "../terminal.ts";
@@ -53,8 +54,7 @@ export async function test(argv: readonly string[]): Promise<number> {
   try {
     return await run(argv);
   } catch (error) {
-    if (!(error instanceof FlagError)) throw error;
-    process.stderr.write(`${error.message}\n${error.showUsage ? usage() : ""}`);
+    printFlagError(error, usage);
     return EXIT.CANNOT;
   }
 }

@@ -147,7 +147,7 @@ class ClientSocket implements Reader {
       memory,
       peer: dial.peer,
       maxStreams: () => MAX_SERVER_STREAMS,
-      maxHeld: () => Number.POSITIVE_INFINITY,
+      maxHeldForPeer: () => Number.POSITIVE_INFINITY,
       onTouched: () => this.#touch(),
     };
     this.connection = new ClientConnection(pointer, options, dial);

@@ -11,7 +11,7 @@ export interface ConnectionOptions {
   /** Open streams of the peer; others wait. */
   readonly maxStreams: () => number;
   /** Octets that it may hold for the peer until further streams wait. */
-  readonly maxHeld: () => number;
+  readonly maxHeldForPeer: () => number;
   /** OpenSSL must process the connection before this turn ends. */
   readonly onTouched: () => void;
 }
@@ -183,11 +183,11 @@ export class OpenSslConnection implements StreamOwner {
 
   #accept(): void {
     const { ssl } = this.#options.library;
-    const { maxStreams, maxHeld } = this.#options;
+    const { maxStreams, maxHeldForPeer } = this.#options;
     const most = maxStreams();
     // Waiting streams are held as well, but only accepting them ends that.
     this.#noteWaiting(0);
-    while (this.#theirs < most && this.#held <= maxHeld() && this.#isOpen) {
+    while (this.#theirs < most && this.#held <= maxHeldForPeer() && this.#isOpen) {
       const pointer = ssl.SSL_accept_stream(this.pointer, C.SSL_ACCEPT_STREAM_NO_BLOCK);
       if (pointer === 0) break;
       const stream = new OpenSslStream(this, pointer, { ...this.#options, isLocal: false });

@@ -30,7 +30,7 @@ export interface QuicServerOptions {
   /** Open streams of one client. */
   readonly maxStreams: () => number;
   /** Octets held for one client until its further streams wait. */
-  readonly maxHeld: () => number;
+  readonly maxHeldForPeer: () => number;
   /** Handshakes that may start in a second. */
   readonly handshakesPerSecond: number;
   /** Makes it unpredictable which clients share a listener. */
@@ -215,14 +215,14 @@ export class QuicServer implements Reader {
   }
 
   #newShard(): Shard {
-    const { library, context, maxStreams, maxHeld, onConnection } = this.#options;
+    const { library, context, maxStreams, maxHeldForPeer, onConnection } = this.#options;
     return new Shard({
       library,
       context: context.pointer,
       memory: this.#memory,
       batch: this.#batch,
       maxStreams,
-      maxHeld,
+      maxHeldForPeer,
       onConnection,
       sink: this.#send,
       onTouched: (shard) => this.#touch(shard),

@@ -18,7 +18,7 @@ export interface ShardOptions {
   readonly memory: StreamMemory;
   readonly batch: PipeBatch;
   readonly maxStreams: () => number;
-  readonly maxHeld: () => number;
+  readonly maxHeldForPeer: () => number;
   /** @returns `undefined` to refuse the connection, which is then closed */
   readonly onConnection: (connection: OpenSslConnection) => QuicConnectionUser | undefined;
   readonly sink: DatagramSink;

@@ -82,7 +82,8 @@ export class QuicService implements ConnectionHome {
       sockets,
       context: this.#context,
       maxStreams: () => (this.#isPaused || this.#isFull ? 0 : this.#limits.maxStreams),
-      maxHeld: () => Math.min(MAX_UNSENT_OF_ONE, this.#limits.maxUnsent / Math.max(1, this.#server.holders)),
+      maxHeldForPeer: () =>
+        Math.min(MAX_UNSENT_OF_ONE, this.#limits.maxUnsent / Math.max(1, this.#server.holders)),
       handshakesPerSecond: HANDSHAKES_PER_SECOND,
       onConnection: (connection) => this.#welcome(connection),
       onTurnedAway: () => this.#report(Report.TURNED_AWAY, 0, 0, NO_PAYLOAD),

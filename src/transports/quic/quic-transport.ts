@@ -94,7 +94,7 @@ export class QuicTransport implements Transport, QuicReplies {
   readonly local: Endpoint;
   /** Called when the settings in force have changed. */
   onSettings: (() => void) | undefined;
-  /** As of half a second ago. */
+  /** Octets that its thread holds for clients, as the thread last reported (every half second). */
   held = 0;
   /** Called when it is closed. */
   onClose: (() => void) | undefined;
