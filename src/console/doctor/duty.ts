@@ -161,7 +161,7 @@ export const zoneData: Rule = (capture) => {
 };
 
 export const limitedClients: Rule = (capture) => {
-  if (capture.last?.now.troubles === undefined) return [notTold("limited-clients", capture)];
+  if (capture.last?.now.troubles === undefined) return [notReported("limited-clients", capture)];
   const troubles = troublesOf(capture).filter(({ plugin }) => LIMITING_PLUGINS.has(plugin));
   if (troubles.length === 0) return [];
   const clients = [...new Set(troubles.map(({ subject }) => subject))];
