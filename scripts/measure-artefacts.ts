@@ -4,7 +4,7 @@
 //
 // --from takes artefacts of this commit that are made already, as `npm run release` leaves them in release/. --print changes no page. Those
 // for linux/amd64 are started here, so it needs such a machine, and root for the image.
-import { cpSync, mkdirSync, mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
+import { cpSync, mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
 import { arch, cpus, tmpdir } from "node:os";
 import { join } from "node:path";
 import { parseArgs } from "node:util";
@@ -73,11 +73,7 @@ const ARTEFACTS: readonly Artefact[] = [
       const image = new LaidOutImage(join(made, `portolan-${VERSION}-image`), "amd64");
       const root = join(folder, "root");
       await image.unpack(root);
-      mkdirSync(join(root, "quickstart"), { recursive: true });
-      cpSync(folder, join(root, "quickstart"), {
-        recursive: true,
-        filter: (path) => !path.startsWith(root),
-      });
+      cpSync(join(folder, "manifests"), join(root, "quickstart", "manifests"), { recursive: true });
       return {
         command: "chroot",
         args: [root, ...image.configuration.config.Entrypoint],
