@@ -1,5 +1,5 @@
 // npm run test:artefacts: what takes too long for npm test. It installs the Debian package in a system of its own, the package for npm on several versions of
-// Node, and makes the release twice.
+// Node, makes the release twice, and reads the documentation site.
 import { readdirSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";

@@ -111,16 +111,20 @@ const nowWithoutHistory = {
   servedStale: number,
   sampling: object({ interval: integer, missed: number }),
   upstreams: list(
-    object({
-      plugin: text,
-      address: text,
-      exchanges: number,
-      errors: number,
-      mean: orNull(number),
-      p99: orNull(number),
-      failedChecks: number,
-      discarded: number,
-    }),
+    object(
+      {
+        plugin: text,
+        address: text,
+        exchanges: number,
+        errors: number,
+        failures: counts(),
+        mean: orNull(number),
+        p99: orNull(number),
+        failedChecks: number,
+        discarded: number,
+      },
+      ["failures"],
+    ),
   ),
 };
 
@@ -197,6 +201,17 @@ const blocks = list(
   }),
 );
 
+const cachedRow = object({
+  name: text,
+  type: text,
+  rcode: text,
+  ttl: integer,
+  remaining: integer,
+  age: integer,
+  answers: integer,
+  denial: flag,
+});
+
 const caches = list(object({ zones: list(text), entries: integer, octets: integer, maxOctets: integer }));
 
 const machineMembers = {
@@ -252,22 +267,19 @@ const ANSWERS: Readonly<Record<string, Schema>> = {
     refused: refusal,
     blocks,
   }),
-  "/api/v1/cache": object({
-    caches,
-    answers: list(
-      object({
-        name: text,
-        type: text,
-        rcode: text,
-        ttl: integer,
-        remaining: integer,
-        age: integer,
-        answers: integer,
-        denial: flag,
+  "/api/v1/cache": object(
+    {
+      caches,
+      answers: list(cachedRow),
+      more: flag,
+      overview: object({
+        looked: integer,
+        newest: list(cachedRow),
+        zones: list(object({ zone: text, answers: integer })),
       }),
-    ),
-    more: flag,
-  }),
+    },
+    ["overview"],
+  ),
   "/api/v1/replica": object({ now: replicaNow, sha512: text }),
   "/api/v1/fleet": object({
     sources: list(text),

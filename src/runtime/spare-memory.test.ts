@@ -56,6 +56,25 @@ test("gives back what the start left, and then what has grown", async () => {
   assert.deepEqual(done.slice(4), ["files at 45"]);
 });
 
+test("does not release pages of files again that came back a moment later", async () => {
+  const { advance, done, mebibytes, soon } = watch();
+  for (const pause of [0, 1, 2, 4]) await advance(pause);
+  mebibytes.files = 25;
+  await advance(8);
+  assert.deepEqual(done.slice(2), ["files at 15"]);
+  for (let check = 0; check < 3; check++) {
+    mebibytes.files = 25;
+    await advance(15);
+  }
+  assert.equal(done.length, 3);
+  await advance(15);
+  assert.deepEqual(done.slice(3), ["files at 75"]);
+  mebibytes.files = 25;
+  soon();
+  await advance(0);
+  assert.deepEqual(done.slice(4), ["files at 75"]);
+});
+
 test("takes less than was left for what there was before", async () => {
   const { advance, done, mebibytes } = watch();
   await advance(0);

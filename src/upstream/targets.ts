@@ -188,12 +188,27 @@ class NoAddressError extends SetupError {
  * @throws SetupError
  */
 export async function examineTargets(targets: readonly Target[]): Promise<void> {
-  const files = targets.filter((word) => word.kind === "file or host" && hostOf(word) === undefined);
+  const isFile = async (word: Target) =>
+    word.kind === "file or host" && (hostOf(word) === undefined || (await fileExists(word.text)));
+  const areFiles = await Promise.all(targets.map(isFile));
   const nobody: HostLookup = () => Promise.reject(new Error("not looked up"));
-  const places = await Promise.all(files.map((file) => placesOf(file, nobody)));
+  const places = await Promise.all(
+    targets.filter((_, at) => areFiles[at] === true).map((file) => placesOf(file, nobody)),
+  );
   // A file without an address is accepted beside other words, as at the start.
-  if (files.length > 0 && files.length === targets.length && places.every((found) => found.length === 0))
+  if (targets.length > 0 && places.length === targets.length && places.every((found) => found.length === 0))
     throw new NoAddressError(targets);
+}
+
+/** Whether a word such as `resolv.conf`, which could be a host, is a file that can be read. */
+async function fileExists(path: string): Promise<boolean> {
+  try {
+    await readTextFile(path);
+    return true;
+  } catch (error) {
+    if (error instanceof Error) return false;
+    throw error;
+  }
 }
 
 async function placesOf(word: Target, lookup: HostLookup, bootstrap?: Bootstrap): Promise<Place[]> {

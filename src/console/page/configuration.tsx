@@ -3,20 +3,21 @@ import { dateAndTime } from "./format.ts";
 import { useAnswer } from "./loaded.ts";
 import { Problem } from "./parts.tsx";
 import { Settings } from "./settings.tsx";
+import { TITLES } from "./shell.tsx";
 
 export function ConfigurationPage() {
   const { answer, problem } = useAnswer<ConfigurationAnswer>("configuration", {}, 5_000);
   if (answer === undefined)
     return (
       <>
-        <h1>Configuration</h1>
+        <h1>{TITLES.configuration}</h1>
         <Problem text={problem} />
       </>
     );
   const { file, text, sha512, inForceSince, diagnostics, refused, blocks } = answer;
   return (
     <>
-      <h1>Configuration</h1>
+      <h1>{TITLES.configuration}</h1>
       <Problem text={problem} />
       {refused !== null && (
         <section class="card problem" aria-labelledby="refused">

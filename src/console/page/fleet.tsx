@@ -3,6 +3,7 @@ import type { FleetView } from "../api-types.ts";
 import { count, milliseconds, octets, share, span } from "./format.ts";
 import { useAnswer } from "./loaded.ts";
 import { Problem } from "./parts.tsx";
+import { TITLES } from "./shell.tsx";
 
 /** Milliseconds between two requests, and the shorter period while a replica is awaited. */
 const PERIOD = 3_000;
@@ -18,7 +19,7 @@ export function FleetPage() {
   if (answer === undefined)
     return (
       <>
-        <h1>Fleet</h1>
+        <h1>{TITLES.fleet}</h1>
         <Problem text={problem} />
         {problem === "" && <p>Asking the replicas …</p>}
       </>
@@ -32,7 +33,7 @@ export function FleetPage() {
   const away = replicas.length - present.length - asked;
   return (
     <>
-      <h1>Fleet</h1>
+      <h1>{TITLES.fleet}</h1>
       <Problem text={problem} />
       {sources.length === 0 && (
         <p class="note">

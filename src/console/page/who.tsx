@@ -2,15 +2,15 @@ import type { TopRow, WhoView } from "../api-types.ts";
 import { count, share } from "./format.ts";
 import { useAnswer } from "./loaded.ts";
 import { DomainName, Problem } from "./parts.tsx";
+import { TITLES } from "./shell.tsx";
 
 export function WhoPage() {
   const { answer, problem } = useAnswer<WhoView>("who", { rows: "40" }, 3_000);
   return (
     <>
-      <h1>Who</h1>
+      <h1>{TITLES.who}</h1>
       <p class="note">
-        The most frequent of the last minutes. Counts fade by half every ten minutes; those with + were
-        counted from some moment on, and may be higher.
+        The most frequent of the last minutes. Counts halve every ten minutes. + means at least this many.
       </p>
       <Problem text={problem} />
       {answer !== undefined && (
@@ -109,6 +109,45 @@ function Top({
           All others: {count(others)} <small>{share(total === 0 ? 0 : others / total)}</small>, each rarer
         </p>
       )}
+    </section>
+  );
+}
+
+/** The first few rows of a list, for the first page. */
+export function ShortTop({
+  title,
+  rows,
+  total,
+  parameter,
+}: {
+  readonly title: string;
+  readonly rows: readonly TopRow[];
+  readonly total: number;
+  readonly parameter: Parameter;
+}) {
+  return (
+    <section class="card">
+      <h2>{title}</h2>
+      {rows.length === 0 && <p>No queries yet.</p>}
+      <ol class="top short">
+        {rows.map((row) => (
+          <li key={row.key}>
+            <span class="name">
+              <QueriesOf parameter={parameter} value={row.key}>
+                {row.workload ?? row.key}
+              </QueriesOf>
+              <Failures row={row} />
+            </span>
+            <span class="number">
+              {count(row.queries)}
+              {row.more > 0 ? "+" : ""} <small>{share(total === 0 ? 0 : row.queries / total)}</small>
+            </span>
+          </li>
+        ))}
+      </ol>
+      <p class="note">
+        <a href="#/who">All, with namespaces</a>
+      </p>
     </section>
   );
 }

@@ -25,7 +25,6 @@ for (const [text, code, message] of [
   ["dnstap /a full 2000", "PLUGIN_BAD_VALUE", /'2000' is not a write buffer size/],
   ["dnstap /a full 1 0", "PLUGIN_BAD_VALUE", /'0' is not a queue multiple/],
   ["dnstap /a {\n tls a b\n}", "PLUGIN_BAD_VALUE", /'tls' is only for 'dnstap listen'/],
-  ["dnstap listen tls://:6000", "PLUGIN_BAD_VALUE", /needs 'tls CERT KEY'/],
 ] as const) {
   test(`refuses ${JSON.stringify(text)}`, () => {
     assert.throws(
@@ -90,6 +89,24 @@ for (const [title, files, message] of [
     const plugin = PluginTest.of(dnstap, text);
     await plugin.instances[0]?.examine?.();
     assert.match(plugin.log.lines.join("\n"), message);
+  });
+}
+
+test("warns about a file in the way of the socket", async () => {
+  const plugin = PluginTest.of(dnstap, `dnstap listen ${import.meta.filename}`);
+  await plugin.instances[0]?.examine?.();
+  assert.match(
+    plugin.log.lines.join("\n"),
+    /exists and is not a socket.*: no reader can connect until this is fixed/,
+  );
+});
+
+for (const [text, message] of [
+  ["dnstap listen tls://127.0.0.1:6000", /needs 'tls CERT KEY': no reader can connect/],
+  ["dnstap listen tcp://127.0.0.1:6000 {\n tls a b\n}", /'tls' has no effect without tls:\/\//],
+] as const) {
+  test(`takes ${JSON.stringify(text)} with a warning`, () => {
+    assert.match(PluginTest.of(dnstap, text).warnings.join("\n"), message);
   });
 }
 

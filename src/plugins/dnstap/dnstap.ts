@@ -17,7 +17,7 @@ import { type ForwardedExchange, QUERY_TAP, type QueryTap } from "../../plugin/s
 import { describeTlsError } from "../../upstream/encrypted/tls-words.ts";
 import { FrameQueue } from "./frame-queue.ts";
 import { FrameStream } from "./frame-stream.ts";
-import { identityOf, removeSocket, type TapFiles, TapListener } from "./tap-listener.ts";
+import { checkSocket, identityOf, removeSocket, type TapFiles, TapListener } from "./tap-listener.ts";
 import { protocolNumber, TapType, TapWriter, transportNumber, withId } from "./tap-message.ts";
 import type { TapTarget } from "./target.ts";
 
@@ -36,6 +36,9 @@ const TICK = 10_000;
 const CONNECT_TIMEOUT = 4_000;
 /** Bytes that are sent before the next flush is due. */
 const PORTION = 64 * 1024;
+
+/** The fault of `dnstap listen tls://…` without `tls`. */
+export const MISSING_FILES = "'dnstap listen tls://…' needs 'tls CERT KEY'";
 
 export class Dnstap implements PluginInstance, QueryTap {
   readonly services = [QUERY_TAP.offer(this)];
@@ -91,10 +94,12 @@ export class Dnstap implements PluginInstance, QueryTap {
     }
   }
 
-  /** An unusable certificate disables the listener, but does not prevent the start. */
+  /** An unusable certificate or path disables the listener, but does not prevent the start. */
   examine(): void {
     try {
       this.#checkFiles();
+      const { listens, path } = this.#config.target;
+      if (listens && path !== "") checkSocket(this.#path(path));
     } catch (error) {
       this.#site.log.warning(`${reasonOf(error)}: no reader can connect until this is fixed`);
     }
@@ -114,7 +119,10 @@ export class Dnstap implements PluginInstance, QueryTap {
     ];
     if (!target.listens) this.#connect();
     // Only the leader listens: other threads would bind the same address.
-    else if (this.#site.feed.role === "leader") await this.#listen();
+    else if (this.#site.feed.role === "leader") {
+      if (this.#lacksFiles) this.#complainOfListening(new Error(MISSING_FILES));
+      else await this.#listen();
+    }
   }
 
   started(): void {
@@ -290,8 +298,14 @@ export class Dnstap implements PluginInstance, QueryTap {
 
   /** Readers stay connected if this is unchanged. */
   get #listenKey(): string {
-    const { path, host, port } = this.#config.target;
-    return JSON.stringify([this.#path(path), host, port, this.#config.tls !== undefined]);
+    const { path, host, port, isTls } = this.#config.target;
+    return JSON.stringify([this.#path(path), host, port, isTls]);
+  }
+
+  /** Whether this is a TLS listener without a certificate. Only another Corefile can change that. */
+  get #lacksFiles(): boolean {
+    const { tls, target } = this.#config;
+    return target.listens && target.isTls && tls === undefined;
   }
 
   async #listen(): Promise<void> {
@@ -305,8 +319,8 @@ export class Dnstap implements PluginInstance, QueryTap {
       return;
     }
     const path = this.#path(target.path);
-    if (path !== "") removeSocket(path);
     try {
+      if (path !== "") removeSocket(path);
       const files = this.#files();
       const opened = await TapListener.open({
         target,
@@ -325,7 +339,7 @@ export class Dnstap implements PluginInstance, QueryTap {
   }
 
   #listenAgain(): void {
-    if (this.#site.feed.role !== "leader" || this.#opening !== undefined) return;
+    if (this.#site.feed.role !== "leader" || this.#opening !== undefined || this.#lacksFiles) return;
     if (this.#listener !== undefined) {
       if (this.#mustRenew) this.#showConfig();
       return;
@@ -371,8 +385,8 @@ export class Dnstap implements PluginInstance, QueryTap {
   }
 
   #files(): TapFiles | undefined {
-    const { tls } = this.#config;
-    if (tls === undefined) return undefined;
+    const { tls, target } = this.#config;
+    if (tls === undefined || !target.isTls) return undefined;
     const [cert, key] = [this.#path(tls.cert), this.#path(tls.key)];
     return { cert, key, ca: tls.ca === undefined ? undefined : this.#path(tls.ca) };
   }

@@ -12,7 +12,7 @@ import {
   single,
   text,
 } from "../../plugin/index.ts";
-import { Dnstap } from "./dnstap.ts";
+import { Dnstap, MISSING_FILES } from "./dnstap.ts";
 import { TapTarget } from "./target.ts";
 
 export default definePlugin({
@@ -43,7 +43,11 @@ export default definePlugin({
           "'tls' is only for 'dnstap listen': reach a collector over TLS with tls://HOST:PORT",
         );
       if (target.listens && target.isTls && tls === undefined)
-        report.error("PLUGIN_BAD_VALUE", at(), "'dnstap listen tls://…' needs 'tls CERT KEY'");
+        report.warning("DNSTAP_TLS", at(), `${MISSING_FILES}: no reader can connect`, {
+          expected: "tls CERT KEY in the block of the directive",
+        });
+      if (target.listens && !target.isTls && tls !== undefined)
+        report.warning("DNSTAP_TLS", at("tls"), "'tls' has no effect without tls://");
       if (skipverify && !target.isTls)
         report.warning("DNSTAP_SKIPVERIFY", at("skipverify"), "'skipverify' has no effect without tls://");
       for (const unknown of unknownPlaceholders(extra ?? ""))

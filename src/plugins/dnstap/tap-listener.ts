@@ -145,11 +145,16 @@ function read(file: string): Buffer {
   }
 }
 
+/** @returns whether there is a socket. @throws SetupError for a file that is not a socket */
+export function checkSocket(path: string): boolean {
+  const found = lstatSync(path, { throwIfNoEntry: false });
+  if (found === undefined) return false;
+  if (!found.isSocket())
+    throw new SetupError(`${path} exists and is not a socket: remove it, or choose another path`);
+  return true;
+}
+
 /** Removes a socket that a crashed process left behind. @throws SetupError for a file that is not a socket */
 export function removeSocket(path: string): void {
-  const found = lstatSync(path, { throwIfNoEntry: false });
-  if (found === undefined) return;
-  if (!found.isSocket())
-    throw new SetupError(`dnstap: ${path} exists and is not a socket: remove it, or choose another path`);
-  rmSync(path, { force: true });
+  if (checkSocket(path)) rmSync(path, { force: true });
 }

@@ -93,6 +93,24 @@ describe("the upstreams of forward", () => {
     await assert.rejects(examined(`${join(directory, "missing.conf")} 192.0.2.1`), /no such file/);
   });
 
+  it("are checked in files whose names could be those of hosts", async () => {
+    const folder = process.cwd();
+    const examined = async (words: string) => {
+      for (const instance of PluginTest.of(forward, `forward . ${words}`).instances)
+        await instance.examine?.();
+    };
+    await file("empty.host.test", "");
+    await file("named.host.test", "nameserver 192.0.2.2");
+    process.chdir(directory);
+    try {
+      for (const words of ["named.host.test", "empty.host.test 192.0.2.1", "empty.host.test no.host.test"])
+        await examined(words);
+      await assert.rejects(examined("empty.host.test"), /no nameserver line in empty\.host\.test/);
+    } finally {
+      process.chdir(folder);
+    }
+  });
+
   it("cannot come from a missing file", async () => {
     const path = join(directory, "missing.conf");
     const message = await failure(`forward . ${path}`);
