@@ -68,7 +68,8 @@ export const clusterData: Rule = (capture) => {
 
 /** In the API's words: which verbs on which resource are missing, and for which user. */
 const MISSING_RIGHT = /needs the verbs? (.+?) on resource "([^"]+)" of API group "([^"]*)"/;
-const SERVICE_ACCOUNT = /"?system:serviceaccount:([a-z0-9-]+):([a-z0-9.-]+)"?/;
+/** Text of a proxy may be cut: half a name would be a wrong one. */
+const SERVICE_ACCOUNT = /"system:serviceaccount:([a-z0-9-]+):([a-z0-9.-]+)"/;
 
 function clusterRemedies(causes: readonly Cause[]): Remedy[] {
   const remedies = causes.flatMap(({ figure }): Remedy[] => {
@@ -161,7 +162,7 @@ export const zoneData: Rule = (capture) => {
 };
 
 export const limitedClients: Rule = (capture) => {
-  if (capture.last?.now.troubles === undefined) return [notTold("limited-clients", capture)];
+  if (capture.last?.now.troubles === undefined) return [notReported("limited-clients", capture)];
   const troubles = troublesOf(capture).filter(({ plugin }) => LIMITING_PLUGINS.has(plugin));
   if (troubles.length === 0) return [];
   const clients = [...new Set(troubles.map(({ subject }) => subject))];

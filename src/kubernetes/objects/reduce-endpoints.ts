@@ -140,7 +140,8 @@ export class GroupPacker {
       this.#ipv6.add(ready, label, zone);
     } else {
       this.#ipv4 ??= new FamilyPacker(4);
-      if (parseIpv4Into(this.#ipv4.room(this.#expected), this.#ipv4.end, address)) this.#ipv4.add(ready, label, zone);
+      if (parseIpv4Into(this.#ipv4.room(this.#expected), this.#ipv4.end, address))
+        this.#ipv4.add(ready, label, zone);
     }
   }
 
