@@ -241,8 +241,8 @@ function Clusters({ view }: { readonly view: NowView }) {
             {cluster.awaited.length > 0
               ? `Still waiting for ${cluster.awaited.join(", ")}.`
               : cluster.age === null
-                ? "No message from the Kubernetes API yet."
-                : `Last message from the Kubernetes API: ${span(cluster.age)} ago.`}
+                ? "No data yet."
+                : `Data as of ${span(cluster.age)} ago.`}
           </p>
         </section>
       ))}
