@@ -49,6 +49,19 @@ export async function provideStartPackages(root) {
   return pinnedNode(root);
 }
 
+/**
+ * Installs the generators of the documentation site, which have a lock file of their own, unless they are there.
+ * @param {string} root
+ * @throws {StepFailure}
+ */
+export async function provideSitePackages(root) {
+  const site = join(root, "site");
+  if (arePackagesCurrent(site)) return;
+  await step("Installing the generators of the site", () =>
+    install(site, join(root, ".cache", "npm-ci-site.log")),
+  );
+}
+
 /** @param {string} root */
 function pinnedNode(root) {
   const node = findNode(root);

@@ -198,7 +198,7 @@ export const COMMANDS: readonly CommandEntry[] = [
   },
   {
     name: "plugin",
-    words: "new NAME | test [FILE...]",
+    words: "new [-package] NAME | test [FILE...]",
     about: "creates a plugin, runs tests of plugins",
     wordKind: "action",
     actions: ["new", "test"],

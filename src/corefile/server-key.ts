@@ -7,8 +7,10 @@ import type { Token } from "./tokens.ts";
 import type { Corefile, ServerBlock } from "./tree.ts";
 import { readZone, unusualZone } from "./zone.ts";
 
+/** The protocols of a key. */
 export type Scheme = "dns" | "tls" | "quic" | "grpc" | "https" | "https3";
 
+/** A key of a server block: scheme, zone and port. */
 export interface ServerKey {
   readonly scheme: Scheme;
   /** Lower-case presentation form with final dot. */

@@ -31,6 +31,7 @@ export interface EdnsOption {
   readonly data: Uint8Array;
 }
 
+/** OPT of a message (RFC 6891). */
 export interface Edns {
   /** The largest UDP message that the sender accepts, in octets. */
   readonly udpSize: number;
@@ -92,6 +93,7 @@ export function readOptions(reader: WireReader, length: number): EdnsOption[] {
   return options;
 }
 
+/** The first option with this code; `undefined` without one. */
 export function findOption(options: readonly EdnsOption[], code: number): EdnsOption | undefined {
   return options.find((option) => option.code === code);
 }
@@ -190,6 +192,7 @@ export const ExtendedErrorCode = {
   INVALID_QUERY_TYPE: 30,
 } as const;
 
+/** An extended DNS error (RFC 8914) as an option of OPT. */
 export function extendedError(infoCode: number, text = ""): EdnsOption {
   const words = Buffer.from(text);
   const data = new Uint8Array(2 + words.length);
@@ -198,6 +201,7 @@ export function extendedError(infoCode: number, text = ""): EdnsOption {
   return { code: EdnsOptionCode.EXTENDED_ERROR, data };
 }
 
+/** The code and the text of an extended DNS error; `undefined` for data that is too short. */
 export function decodeExtendedError(data: Uint8Array): { infoCode: number; text: string } | undefined {
   if (data.length < 2) return undefined;
   return { infoCode: readU16(data, 0), text: Buffer.from(data.subarray(2)).toString("utf8") };

@@ -15,6 +15,7 @@ import { RecordType } from "./type-names.ts";
 import { WireError, WireReader } from "./wire-reader.ts";
 import { MAX_MESSAGE_OCTETS, WireWriter } from "./wire-writer.ts";
 
+/** The three sections with records of a message. */
 export interface RecordSections {
   readonly answer: readonly ResourceRecord[];
   readonly authority: readonly ResourceRecord[];
@@ -39,6 +40,7 @@ export interface SectionParts {
   readonly typeOffsets: Uint16Array;
 }
 
+/** Records as octets of a message, which need no decoding to be sent on. */
 export class EncodedSections {
   /** A message; the octets before `start` belong to the encoded message and must not be used. */
   readonly bytes: Uint8Array;
@@ -266,7 +268,7 @@ export class EncodedSections {
   }
 
   /**
-   * For the lender, which has written all other members through {@link LentSections}: sets {@link runTable}; without a table it is
+   * For the lender, which has written all other members through `LentSections`: sets {@link runTable}; without a table it is
    * made on demand.
    */
   lendRuns(table: Uint16Array | undefined, count: number): void {
@@ -385,6 +387,7 @@ const WRITER = new WireWriter();
 /** The members that a lender may write as long as the sections are not lent. */
 export type LentSections = { -readonly [K in keyof EncodedSections]: EncodedSections[K] };
 
+/** What a scan of a message finds without decoding its records. */
 export interface ScannedMessage {
   readonly encoded: EncodedSections;
   /** Offset of OPT's type in the scanned octets (its class, TTL and options follow), -1 without OPT. */

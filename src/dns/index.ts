@@ -1,6 +1,7 @@
 /**
  * `portolan/dns`: the DNS protocol without I/O. Names, records and their table, messages, EDNS; wire format and presentation form
  * in both directions.
+ * @module portolan/dns
  */
 export type { AddressRun } from "./address-runs.ts";
 export { type SigningAlgorithm, signingAlgorithm } from "./dnssec/algorithms.ts";

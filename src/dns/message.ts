@@ -10,12 +10,14 @@ import { WireWriter } from "./wire-writer.ts";
 
 export const HEADER_OCTETS = 12;
 
+/** Name, type and class of a question. */
 export interface Question {
   readonly name: Name;
   readonly type: number;
   readonly class: number;
 }
 
+/** A message as a value. */
 export interface Message {
   readonly id: number;
   /** Bits of `Flag`: QR, AA, TC, RD, RA, Z, AD, CD. */

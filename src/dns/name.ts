@@ -39,12 +39,13 @@ export function hashName(bytes: Uint8Array, start: number, end: number): number 
 const HASH_BASIS = 0x811c9dc5 | 0;
 const HASH_PRIME = 0x01000193;
 
+/** A domain name (RFC 1035 section 3.1): immutable, absolute, compared without case. */
 export class Name {
   /** Uncompressed wire form, final root octet included, in the original spelling. Must not be changed. */
   readonly wire: Uint8Array;
   /** The wire form with A-Z folded to a-z; the same array as `wire` if there is nothing to fold. */
   readonly folded: Uint8Array;
-  /** Case-insensitive hash, see {@link hashName}. */
+  /** Case-insensitive hash, see `hashName`. */
   readonly hash: number;
   #text: string | undefined;
   #labelStarts: Uint8Array | undefined;
@@ -151,6 +152,7 @@ export class Name {
     return this.wire[0] === 1 && this.wire[1] === 0x2a;
   }
 
+  /** Whether both are the same name; case does not count. */
   equals(other: Name): boolean {
     if (this === other) return true;
     if (this.hash !== other.hash || this.folded.length !== other.folded.length) return false;
@@ -287,6 +289,7 @@ export class Name {
     return this.#text;
   }
 
+  /** The presentation form. */
   toJSON(): string {
     return this.toString();
   }

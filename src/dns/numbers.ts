@@ -48,6 +48,7 @@ export function rcodeName(rcode: number): string {
   return RCODE_NAMES.get(rcode) ?? String(rcode);
 }
 
+/** The number of a response code such as `NXDOMAIN`; `undefined` for another word. */
 export function parseRcode(text: string): number | undefined {
   const upper = upperCaseAscii(text);
   if (isRcodeName(upper)) return Rcode[upper];
@@ -59,6 +60,7 @@ export function className(recordClass: number): string {
   return CLASS_NAMES.get(recordClass) ?? `CLASS${recordClass}`;
 }
 
+/** The number of a class such as `IN` or `CLASS3`; `undefined` for another word. */
 export function parseClass(text: string): number | undefined {
   const upper = upperCaseAscii(text);
   for (const [name, number] of Object.entries(RecordClass)) if (name === upper) return number;

@@ -20,6 +20,7 @@ export class PresentationError extends Error {
   }
 }
 
+/** A word of zone text. */
 export interface PresentationToken {
   /** Each character is one octet. Escapes are kept: names and character strings resolve them differently. */
   readonly text: string;
@@ -86,6 +87,7 @@ function legible(text: string): string {
   return text.replace(/[\x80-\xff]+/g, (octets) => Buffer.from(octets, "latin1").toString());
 }
 
+/** Reads the words of a record in zone text. */
 export class RdataScanner {
   readonly text: string;
   readonly origin: Name | undefined;

@@ -33,6 +33,7 @@ export interface OpaqueData {
   readonly octets: Uint8Array;
 }
 
+/** A record type: its fields, and how to read and write them. */
 export interface RecordKind<D> {
   /** Mnemonic, upper case. */
   readonly name: string;

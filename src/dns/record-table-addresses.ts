@@ -102,6 +102,7 @@ function suffixOctets(prefixLength: number): number {
   return Math.ceil((128 - prefixLength) / 8);
 }
 
+/** An item of an APL record (RFC 3123). */
 export interface AplItem {
   /** 1 is IPv4, 2 is IPv6. */
   readonly family: number;

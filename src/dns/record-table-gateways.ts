@@ -9,6 +9,7 @@ import { RecordType } from "./type-names.ts";
 import type { WireReader } from "./wire-reader.ts";
 import type { WireWriter } from "./wire-writer.ts";
 
+/** The gateway of IPSECKEY and AMTRELAY records. */
 export interface Gateway {
   /** 0 none, 1 IPv4, 2 IPv6, 3 name. */
   readonly gatewayType: number;

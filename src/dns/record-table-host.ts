@@ -2,6 +2,7 @@
 import { MAX_STRING_OCTETS } from "./octet-fields.ts";
 import { type PresentationToken, type RdataScanner, unescapeText } from "./rdata-scanner.ts";
 
+/** The data of an HINFO record. */
 export interface HostInformation {
   readonly cpu: Uint8Array;
   readonly os: Uint8Array;

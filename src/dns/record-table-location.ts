@@ -5,6 +5,7 @@ import { type RecordKind, recordWith } from "./record-kind.ts";
 import { RecordType } from "./type-names.ts";
 import type { WireReader } from "./wire-reader.ts";
 
+/** The data of a LOC record (RFC 1876). */
 export interface Location {
   /** 0, the only version. */
   readonly version: number;

@@ -94,7 +94,7 @@ function writeData(writer: WireWriter, record: ResourceRecord): void {
 
 /**
  * RDATA in canonical form (RFC 4034 section 6.2): nothing compressed, names of the old types in lower case.
- * @throws as {@link writeRecord}
+ * @throws as `writeRecord`
  */
 export function canonicalData(record: ResourceRecord): Uint8Array {
   const writer = new WireWriter({ capacity: 64, canonical: true });
@@ -104,7 +104,7 @@ export function canonicalData(record: ResourceRecord): Uint8Array {
 
 /**
  * RDATA without compression, names as spelled: the form that zones keep.
- * @throws as {@link writeRecord}
+ * @throws as `writeRecord`
  */
 export function plainData(record: ResourceRecord): Uint8Array {
   const writer = new WireWriter({ capacity: 64, compress: false });

@@ -5,6 +5,7 @@ import { fromBase64, octetAt, readU16, toBase64, toLatin1, writeU16 } from "./oc
 import { quoteText, type RdataScanner, unescapeText } from "./rdata-scanner.ts";
 import type { Field } from "./record-kind.ts";
 
+/** A parameter of an SVCB or HTTPS record (RFC 9460). */
 export interface ServiceParameter {
   readonly key: number;
   /** Octets as on the wire. */

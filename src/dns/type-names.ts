@@ -14,6 +14,7 @@ export const RecordType = {
   WALLET: 262, CLA: 263, IPN: 264, TA: 32768, DLV: 32769,
 } as const;
 
+/** The names of the record types. */
 export type RecordTypeName = keyof typeof RecordType;
 
 /** `A`, `AAAA`, …; `TYPE65280` for a number without a name (RFC 3597 section 5). */

@@ -2,6 +2,7 @@
 import { MAX_LABEL_OCTETS, MAX_NAME_OCTETS, Name } from "./name.ts";
 import { copyOctets, octetAt, readU16, readU32 } from "./octets.ts";
 
+/** The reasons why octets are not a message. */
 export type WireErrorCode =
   | "SHORT_INPUT"
   | "BAD_LABEL"
@@ -37,6 +38,7 @@ export const MAX_POINTERS = 127;
  */
 export const MAX_UNPACKED_OCTETS = 4 * 65_536;
 
+/** Reads the fields of a message, within bounds. */
 export class WireReader {
   /** The whole message, since compression pointers count from its start. */
   readonly bytes: Uint8Array;
@@ -123,7 +125,7 @@ export class WireReader {
     this.#walkName(compressed);
   }
 
-  /** @throws WireError if names unpack to more than {@link MAX_UNPACKED_OCTETS} */
+  /** @throws WireError if names unpack to more than `MAX_UNPACKED_OCTETS` */
   checkUnpacked(): void {
     if (this.unpacked > MAX_UNPACKED_OCTETS)
       throw new WireError("TOO_LARGE", this.offset, `names of more than ${MAX_UNPACKED_OCTETS} octets`);

@@ -12,6 +12,7 @@ const MAX_POINTER = 0x3fff;
 /** Below this, a loop copies faster than a call. */
 const SHORT = 64;
 
+/** Writes the fields of a message, with compressed names. */
 export class WireWriter {
   bytes: Uint8Array;
   offset = 0;

@@ -2,6 +2,7 @@
  * `portolan/plugin`: everything that the author of a plugin imports, beside the protocol (`portolan/dns`). Built-in
  * plugins import these names from here as well. Whatever else they use, they import from its own file, and it is not
  * part of the public API. docs/plugins.md has a line for each name.
+ * @module portolan/plugin
  */
 
 export type { Logger } from "../lib/logging/log.ts";

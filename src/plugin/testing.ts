@@ -1,6 +1,7 @@
 /**
  * `portolan/testing`: runs one plugin without a server. The configuration is Corefile text, time stands still until
  * the test advances it, and the rest of the chain is a function of the test.
+ * @module portolan/testing
  */
 import { setImmediate as nextTurn } from "node:timers/promises";
 import { DiagnosticSink, formatDiagnostic } from "../corefile/diagnostic.ts";
@@ -45,6 +46,7 @@ export { FakeClock } from "../lib/time/clock.ts";
 /** The configuration was refused; `text` is the message that the operator would read. */
 export class ConfigRefused extends Error {
   override readonly name = "ConfigRefused";
+  /** The codes of the diagnostics, such as `PLUGIN_BAD_VALUE`. */
   readonly codes: readonly string[];
 
   constructor(text: string, codes: readonly string[]) {
@@ -53,19 +55,27 @@ export class ConfigRefused extends Error {
   }
 }
 
+/** A query for a plugin under test. */
 export interface QuestionOptions {
   /** Presentation form; case is kept. */
   readonly name: string;
   /** Mnemonic, `A` unless given. */
   readonly type?: string;
+  /** A number of `RecordClass`; IN unless given. */
   readonly class?: number;
+  /** The id of the message; 4711 unless given. */
   readonly id?: number;
   /** Header bits, RD unless given. */
   readonly flags?: number;
+  /** A number of `Opcode`; a query unless given. */
   readonly opcode?: number;
+  /** OPT, with what is not given by default; no OPT without this. */
   readonly edns?: Partial<Edns>;
+  /** The address of the client; 192.0.2.1 unless given. */
   readonly client?: string;
+  /** 40000 unless given. */
   readonly clientPort?: number;
+  /** `udp` unless given. */
   readonly transport?: TransportName;
   /** Codes of EDNS options that the listener echoes, besides those of every listener. */
   readonly echoedOptions?: readonly number[];
@@ -73,30 +83,41 @@ export interface QuestionOptions {
   readonly next?: Next;
 }
 
+/** The surroundings of a plugin under test. */
 export interface PluginTestOptions {
   /** Keys of the server block around the directives; `.:53` unless given. */
   readonly keys?: string;
+  /** The clock; one that stands still unless given. */
   readonly clock?: FakeClock;
   /** Other plugins of the block, for plugins that use their neighbours. */
   readonly neighbours?: readonly PlacedPlugin[];
   /** The store of `site.shared`: two tests with the same map are two blocks of one configuration. */
   readonly shared?: Map<string, unknown>;
+  /** Replaces members of `site`. */
   readonly site?: Partial<Site>;
 }
 
 /** The instances of a plugin in one server block, ready for queries. */
 export class PluginTest<T> {
+  /** Move it with `advance`. */
   readonly clock: FakeClock;
+  /** What the plugin has logged. */
   readonly log: MemoryLog = new MemoryLog();
+  /** What the plugin has counted: `await metrics.expose()`. */
   readonly metrics: MetricsRegistry = new MetricsRegistry();
+  /** The settings of the block, which `configure` may have changed. */
   readonly settings: BlockSettings = defaultBlockSettings();
+  /** What the grammar made of the text, for each instance. */
   readonly configs: readonly T[];
+  /** What `create` returned. */
   readonly instances: readonly PluginInstance[];
+  /** The names that change under the cache, of the neighbours and the instances. */
   readonly changingNames: ChangingNames;
   /** The registered HTTP handlers, by address and path. */
   readonly http: Map<string, HttpHandler> = new Map();
   /** Text of warnings about the configuration. */
   readonly warnings: readonly string[];
+  /** Messages that would have ended the process. */
   readonly fatal: string[] = [];
 
   private constructor(definition: PluginDefinition<T>, text: string, options: PluginTestOptions) {
@@ -136,6 +157,7 @@ export class PluginTest<T> {
     for (const instance of this.instances) instance.started?.();
   }
 
+  /** Stops the instances. */
   async stop(): Promise<void> {
     for (const instance of this.instances) await instance.stop?.();
   }
@@ -157,6 +179,7 @@ export class PluginTest<T> {
     );
   }
 
+  /** The instances as a function of a query, with `last` behind them. */
   chain(last: Next): Next {
     let next = last;
     for (const { handle, recordsOnly = false } of [...this.instances].reverse()) {
@@ -168,6 +191,7 @@ export class PluginTest<T> {
     return next;
   }
 
+  /** A query as the listener would make it. */
   query(question: QuestionOptions): Query {
     return makeTestQuery(question, this.clock.now(), (inner) => this.chain((asked) => asked.fail())(inner));
   }
@@ -231,29 +255,35 @@ export class PluginTest<T> {
 
 /** A reply with its records as text: one space between fields, which reads well in assertions. */
 export class Answer {
+  /** The reply itself. */
   readonly reply: Reply;
 
   constructor(reply: Reply) {
     this.reply = reply;
   }
 
+  /** A number of `Rcode`. */
   get rcode(): number {
     return this.reply.rcode;
   }
 
+  /** The answer section, a record a line. */
   get answer(): string[] {
     return this.reply.answer.map(recordText);
   }
 
+  /** The authority section, a record a line. */
   get authority(): string[] {
     return this.reply.authority.map(recordText);
   }
 
+  /** The additional section without OPT, a record a line. */
   get additional(): string[] {
     return this.reply.additional.map(recordText);
   }
 }
 
+/** A record as in a zone file, with one space between its fields. */
 export function recordText(record: ResourceRecord): string {
   return formatRecord(record).replaceAll("\t", " ");
 }

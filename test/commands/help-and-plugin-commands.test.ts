@@ -1,12 +1,14 @@
 /** `portolan help` and `portolan plugin`, as their users run them. */
 import assert from "node:assert/strict";
-import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
+import { mkdirSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { test } from "node:test";
 import { stripVTControlCharacters } from "node:util";
+import { skipWithout } from "../../scripts/lib/system-tools.mjs";
 import { makeTree } from "../../scripts/lib/test-tree.ts";
 import { ask } from "../support/dns-client.ts";
 import { Portolan, runPortolan } from "../support/portolan.ts";
+import { run } from "../support/program.ts";
 
 test("help lists commands and plugins", async (t) => {
   const { code, output } = await runPortolan(["help"], { cwd: makeTree(t, {}) });
@@ -102,6 +104,45 @@ test("a new plugin passes its tests, is explained, and answers", async (t) => {
   assert.equal(answer[0]?.ttl, 30);
 });
 
+test("a new package is packed by npm, installed next to a Corefile, and answers", {
+  skip: skipWithout("npm"),
+}, async (t) => {
+  const cwd = makeTree(t, {});
+  const begun = await runPortolan(["plugin", "new", "-package", "greet"], { cwd });
+  assert.equal(begun.code, 0, begun.errors);
+  for (const file of [
+    "greet.ts",
+    "greet.test.ts",
+    "Corefile",
+    "package.json",
+    "build.js",
+    "README.md",
+    ".gitignore",
+  ])
+    assert.match(begun.output, new RegExp(`^greet/${RegExp.escape(file)}$`, "m"));
+  assert.match(begun.output, /^Pack it: {7}cd greet && npm pack$/m);
+  const folder = join(cwd, "greet");
+  const packed = await run("npm", ["pack"], { cwd: folder, patience: 60_000 });
+  assert.equal(packed.code, 0, packed.errors);
+
+  // Without a registry: the package brings all that it needs.
+  const home = makeTree(t, {});
+  const archive = join(folder, "portolan-plugin-greet-0.1.0.tgz");
+  const args = ["install", "--offline", "--no-audit", "--no-fund", archive];
+  const installed = await run("npm", args, { cwd: home, patience: 60_000 });
+  assert.equal(installed.code, 0, installed.errors);
+  const path = "node_modules/portolan-plugin-greet";
+  assert.deepEqual(readdirSync(join(home, path)).sort(), ["README.md", "dist", "package.json"]);
+  const files = [`${path}/package.json`, `${path}/dist/greet.js`];
+  await using server = await Portolan.start(
+    (port) =>
+      `{\n plugin greet portolan-plugin-greet\n}\n.:${port("dns")} {\n bind 127.0.0.1\n greet hello.example\n whoami\n}\n`,
+    { files: Object.fromEntries(files.map((file) => [file, readFileSync(join(home, file), "utf8")])) },
+  );
+  const { answer } = await ask(server, "hello.example", "TXT");
+  assert.equal(answer[0]?.ttl, 60);
+});
+
 test("a test that fails is a failure of the command", async (t) => {
   const cwd = makeTree(t, {
     "x.test.js": 'require("node:test").test("no", () => { throw new Error("no"); });',
@@ -118,7 +159,9 @@ test("what cannot be begun or tested", async (t) => {
     [["new", "../greet"], /^"\.\.\/greet" cannot be the name of a plugin: /],
     [["new", "cache"], /^there is a plugin "cache" already\n$/],
     [["new", "there"], /^there is a file or folder there here already: take/],
-    [["new"], /^Usage: portolan plugin new NAME/],
+    [["new"], /^Usage: portolan plugin new \[-package\] NAME/],
+    [["new", "-package"], /^Usage: portolan plugin new \[-package\] NAME/],
+    [["new", "greet", "more"], /^Usage: /],
     [[], /^Usage: /],
     [["test", "none.test.ts"], /^cannot test none\.test\.ts: no such file\n$/],
     [["test", "empty"], /^cannot test empty: is a directory\n$/],

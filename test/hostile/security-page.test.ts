@@ -1,20 +1,37 @@
-/** SECURITY.md: the tests that it names exist, and one that belongs nowhere else. */
+/** SECURITY.md: the tests and counters that it names exist, and one that belongs nowhere else. */
 import assert from "node:assert/strict";
-import { existsSync, readFileSync } from "node:fs";
+import { existsSync, globSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { test } from "node:test";
+import { hasTest, namedTests } from "../../scripts/lib/named-tests.ts";
 import { skipWithout } from "../../scripts/lib/system-tools.mjs";
 import { dig } from "../support/dig.ts";
 import { Portolan, projectRoot } from "../support/portolan.ts";
 
+const page = readFileSync(join(projectRoot, "SECURITY.md"), "utf8");
+
 test("each test that SECURITY.md names is there, under its title", () => {
-  const page = readFileSync(join(projectRoot, "SECURITY.md"), "utf8");
-  const named = [...page.matchAll(/\[([^\]]+)\]\((test\/[^)]+|src\/[^)]+\.test\.ts)\)/g)];
-  assert.ok(named.length > 5);
-  for (const [, title = "", file = ""] of named) {
+  const named = namedTests(page);
+  assert.ok(named.length > 40);
+  for (const { title, file } of named) {
     assert.ok(existsSync(join(projectRoot, file)), file);
-    assert.ok(readFileSync(join(projectRoot, file), "utf8").includes(title), `${file}: ${title}`);
+    assert.ok(hasTest(readFileSync(join(projectRoot, file), "utf8"), title), `${file}: ${title}`);
   }
+});
+
+test("each counter that SECURITY.md names is one of a plugin or of the server", () => {
+  const named = new Set(
+    Array.from(page.matchAll(/`((?:portolan|coredns)_[a-z_]+)/g), ([, name = ""]) => name),
+  );
+  assert.ok(named.size > 10);
+  const sources = globSync("src/**/*.ts", { cwd: projectRoot }).map((file) =>
+    readFileSync(join(projectRoot, file), "utf8"),
+  );
+  for (const name of named)
+    assert.ok(
+      sources.some((text) => text.includes(`"${name}"`)),
+      name,
+    );
 });
 
 test("a rewrite does not lead around acl: the rewritten name is blocked", {

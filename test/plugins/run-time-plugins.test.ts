@@ -69,6 +69,26 @@ test("the plugin of docs/plugins.md answers, started as the page says", async ()
   assert.equal(await greetingOf(server), 'hello.example.\t5\tIN\tTXT\t"hello"');
 });
 
+test("the plugin with zones of docs/plugins.md answers for its zones, and passes on what fallthrough permits", async () => {
+  const blocks = fencedBlocks(readFileSync(join(projectRoot, "docs", "plugins.md"), "utf8"));
+  const source = blocks.find(({ introduction }) => introduction === "`zonal.ts`:")?.text ?? assert.fail();
+  await using server = await Portolan.start(
+    (port) =>
+      `{\n plugin zonal ./zonal.ts before template\n}\n.:${port("dns")} {\n bind 127.0.0.1\n zonal a.example b.example {\n fallthrough b.example\n }\n template IN TXT . {\n answer "{{ .Name }} 5 IN TXT next"\n }\n}\n`,
+    { files: { "zonal.ts": source } },
+  );
+  for (const [name, rcode, text] of [
+    ["a.example", 0, "apex"],
+    ["x.a.example", 3, undefined],
+    ["x.b.example", 0, "next"],
+    ["elsewhere.example", 0, "next"],
+  ] as const) {
+    const reply = await ask(server, name, "TXT");
+    assert.equal(reply.rcode, rcode, name);
+    assert.equal(reply.answer.map(formatRecord)[0]?.includes(text ?? "") ?? false, text !== undefined, name);
+  }
+});
+
 test("-plugin adds one: the file's place in the chain, its faults and its time are looked after", async () => {
   const faulty = `import { bareDirective, definePlugin } from "portolan/plugin";
 export default definePlugin({

@@ -24,6 +24,7 @@ suite("updates by transport", { skip: skipWithoutQuic() }, () => {
       https: "status 400",
       grpc: "dns request rejected",
       quic: "nothing",
+      https3: "status 400",
       "another block": "NOTIMP",
     });
   });

@@ -1,7 +1,11 @@
-/** Turns `servers` in a Helm chart's values into a Corefile, and maps its lines back to those of the values. */
+/**
+ * Turns `servers` in a Helm chart's values, or the DNS object of OpenShift, into a Corefile, and maps its lines back to those of the
+ * YAML.
+ */
 import { isMap, isScalar, isSeq, LineCounter, type Node, parseAllDocuments, type Scalar } from "yaml";
 import type { Diagnostic, Span } from "../../corefile/diagnostic.ts";
 import { fromHelmValues, HelmValuesError } from "../../predecessors/migrate/from-helm-values.ts";
+import { isOpenShiftDns, valuesOfOpenShiftDns } from "../../predecessors/migrate/from-openshift-dns.ts";
 import type { CorefileSource } from "../../server/configuration/configuration.ts";
 
 export interface TranslatedCorefile {
@@ -21,7 +25,7 @@ interface Piece {
 
 /**
  * Reads a document with `servers`, or with the values of a release in a cluster: `spec.values` of a HelmRelease (Flux),
- * `spec.valuesContent` of a HelmChartConfig (k3s, RKE2).
+ * `spec.valuesContent` of a HelmChartConfig (k3s, RKE2), `spec` of `dns.operator.openshift.io`.
  * @returns `undefined` for text that is not YAML with a list `servers`
  * @throws HelmValuesError
  */
@@ -30,14 +34,20 @@ export function corefileInHelmValues(source: CorefileSource): TranslatedCorefile
   for (const document of parseAllDocuments(source.text, { lineCounter: lines })) {
     if (!("contents" in document) || document.errors.length > 0 || !isMap(document.contents)) continue;
     const { contents } = document;
+    const object: unknown = contents.toJS(document);
+    if (isOpenShiftDns(object)) {
+      const spec = contents.get("spec", true);
+      const words = isMap(spec) ? wordsOfDns(spec, source.text) : [];
+      return translated(words, () => valuesOfOpenShiftDns(object), source, lines);
+    }
     const content = contents.getIn(["spec", "valuesContent"], true);
     if (isScalar(content) && typeof content.value === "string") {
-      const translated = corefileInHelmValues(contentInPlace(content, content.value, source));
-      if (translated !== undefined) return translated;
+      const within = corefileInHelmValues(contentInPlace(content, content.value, source));
+      if (within !== undefined) return within;
     }
     for (const values of [contents, contents.getIn(["spec", "values"], true)]) {
       if (isMap(values) && isSeq(values.get("servers", true)))
-        return translatedValues(values, values.toJS(document), source, lines);
+        return translated(wordsOf(values, source.text), () => values.toJS(document), source, lines);
     }
   }
   return undefined;
@@ -55,9 +65,10 @@ function contentInPlace(
   return { text: `${before}${text.slice(text.indexOf("\n", start), end)}`, file };
 }
 
-function translatedValues(
-  node: Node,
-  values: unknown,
+/** @param values made only here, so that what is wrong with them is reported with the name of the file */
+function translated(
+  words: Iterable<Word>,
+  values: () => unknown,
   source: CorefileSource,
   lines: LineCounter,
 ): TranslatedCorefile {
@@ -65,7 +76,7 @@ function translatedValues(
   const pieces: Piece[] = [];
   let offset = 0;
   // The Corefile has the words of the values in the order of `wordsOf`, so each search starts behind the previous match.
-  for (const { word, start } of wordsOf(node, source.text)) {
+  for (const { word, start } of words) {
     const found = text.indexOf(word, offset);
     if (found === -1) continue;
     offset = found + word.length;
@@ -76,9 +87,9 @@ function translatedValues(
   return { source: corefile, relocate: (diagnostic) => relocated(diagnostic, corefile, pieces) };
 }
 
-function corefileOf(values: unknown, file: string): string {
+function corefileOf(values: () => unknown, file: string): string {
   try {
-    return fromHelmValues(values);
+    return fromHelmValues(values());
   } catch (error) {
     if (error instanceof HelmValuesError) throw new HelmValuesError(`${file}: ${error.message}`);
     throw error;
@@ -109,6 +120,23 @@ function* wordsOf(values: Node, yaml: string): Generator<Word> {
         for (const name of ["name", "parameters", "configBlock"]) yield* scalar(plugin, name, yaml);
     }
   });
+}
+
+/** Words of the DNS object of OpenShift, in the order of the Corefile. */
+function* wordsOfDns(spec: Node, yaml: string): Generator<Word> {
+  for (const server of itemsOf(member(spec, "servers"))) {
+    yield* scalarsOf(member(server, "zones"), yaml);
+    const plugin = member(server, "forwardPlugin");
+    if (plugin !== undefined) yield* scalarsOf(member(plugin, "upstreams"), yaml);
+  }
+  const resolvers = member(spec, "upstreamResolvers");
+  if (resolvers === undefined) return;
+  for (const upstream of itemsOf(member(resolvers, "upstreams"))) yield* scalar(upstream, "address", yaml);
+}
+
+function* scalarsOf(list: Node | undefined, yaml: string): Generator<Word> {
+  if (!isSeq(list)) return;
+  for (const item of list.items) if (isScalar(item)) yield* linesOf(item, yaml);
 }
 
 function* members(node: Node, name: string, words: (value: Node) => Generator<Word>): Generator<Word> {

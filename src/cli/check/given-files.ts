@@ -95,8 +95,11 @@ function faultIn(file: string, error: unknown): Diagnostic | undefined {
   return { code: "CHECK_NOT_YAML", severity: "error", message: String(error.reason), span };
 }
 
-const MENTIONS_COREFILE = /\b(Corefile|servers|coredns-custom)\b|\.(server|override)["']?[ \t]*:/;
-const MAYBE_KUBERNETES = /^[\s{]*["']?(apiVersion|kind|data|metadata|items)["']?\s*:/m;
+const MENTIONS_COREFILE =
+  /\b(Corefile|externalCoreFile|corefile|servers|coredns-custom|operator\.openshift\.io)\b|\.(server|override)["']?[ \t]*:/;
+const MAYBE_KUBERNETES = /^[\s{]*["']?(apiVersion|kind|data|metadata|items|corefile)["']?\s*:/m;
+/** `servers` of a Helm chart, or the DNS object of OpenShift. */
+const HAS_VALUES = /^[ \t]*["']?servers["']?\s*:|["']?apiVersion["']?\s*:\s*["']?operator\.openshift\.io\//m;
 
 /** A server may have a Corefile with such a name, too: its first line is none of these. */
 const BEGINS_AS_YAML = /^(?:\s|#.*)*(?:---|[[{]\s*["']|-\s|["']?[\w./-]+["']?[ \t]*:(?:\s|$))/;
@@ -116,7 +119,7 @@ function valueIsNotText({ key, file, line, column }: UnusableKey): Diagnostic {
  * @param isYaml whether a text without a Corefile in it cannot itself be a Corefile
  */
 export async function givenFile(source: CorefileSource, isYaml = false): Promise<GivenFile> {
-  if (/^[ \t]*["']?servers["']?\s*:/m.test(source.text)) {
+  if (HAS_VALUES.test(source.text)) {
     const { corefileInHelmValues } = await import("./corefile-in-helm-values.ts");
     const translated = corefileInHelmValues(source);
     if (translated !== undefined) return { source, corefiles: [{ ...translated, siblings: [] }], custom: [] };

@@ -90,6 +90,9 @@ export function readConfigMaps({ text, file }: CorefileSource): ConfigMaps {
     }
     for (const object of objectsIn(document.contents)) {
       isKubernetes ||= object.has("apiVersion") && object.has("kind");
+      const alone = corefileAlone(object);
+      if (alone !== undefined)
+        corefiles.push({ source: inPlace(alone.scalar, alone.text, { text, file }), siblings: [] });
       const data = object.get("data", true);
       if (!isMap(data)) continue;
       const keys = keysOf(data, text, file);
@@ -106,6 +109,17 @@ export function readConfigMaps({ text, file }: CorefileSource): ConfigMaps {
     throw brokenYaml(file, fault);
   const isMissing = isKubernetes && corefiles.length === 0 && custom.length === 0 && notText.length === 0;
   return { corefiles, custom, notText, missing: isMissing ? missing(file, others) : undefined };
+}
+
+/** Where the tools of providers take a Corefile that is no ConfigMap: the cluster of kops, and the configuration of the add-on of EKS. */
+const PLACES = [["spec", "kubeDNS", "externalCoreFile"], ["corefile"]];
+
+function corefileAlone(object: YAMLMap): { readonly scalar: Scalar; readonly text: string } | undefined {
+  for (const place of PLACES) {
+    const scalar = object.getIn(place, true);
+    if (isScalar(scalar) && typeof scalar.value === "string") return { scalar, text: scalar.value };
+  }
+  return undefined;
 }
 
 export const YAML_NAME = /\.(ya?ml|json)$/;

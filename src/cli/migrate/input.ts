@@ -1,4 +1,7 @@
-/** The input of `migrate`: a Corefile, a ConfigMap with a Corefile, kube-dns's ConfigMap, or values of the Helm chart. */
+/**
+ * The input of `migrate`: a Corefile, a ConfigMap with a Corefile, kube-dns's ConfigMap, values of the Helm chart, or the DNS object of
+ * OpenShift.
+ */
 import { ClusterAccessError } from "../../kubernetes/api/access/access.ts";
 import { type ParsedDocument, parseDocuments } from "../../kubernetes/manifests/parse-documents.ts";
 import {
@@ -17,6 +20,8 @@ import {
   KubeDnsConfigError,
   readKubeDnsConfig,
 } from "../../predecessors/kube-dns/config-map.ts";
+import { HelmValuesError } from "../../predecessors/migrate/from-helm-values.ts";
+import { isOpenShiftDns, valuesOfOpenShiftDns } from "../../predecessors/migrate/from-openshift-dns.ts";
 import type { CorefileSource } from "../../server/configuration/configuration.ts";
 
 export type MigrationInput =
@@ -49,9 +54,14 @@ export function readInput(source: CorefileSource, kind: MigrationInput["kind"] |
   const { text, file } = source;
   const documents = [...parseDocuments(text)];
   const objects = documents.flatMap((document) => ("value" in document ? objectsIn(document.value) : []));
+  const alone =
+    kind === undefined ? objects.map(corefileAlone).find((each) => each !== undefined) : undefined;
+  if (alone !== undefined) return { kind: "corefile", source: { text: alone, file: nameOfCorefileIn(file) } };
   const found = findConfigMap(objects, kind);
   if (found !== undefined) return fromData(found, kind, file, file);
-  const released = objects.map((object) => valuesOfRelease(object)).find((values) => values !== undefined);
+  const released = objects
+    .map((object) => valuesOfRelease(object, file))
+    .find((values) => values !== undefined);
   if (released !== undefined && kind !== "kube-dns") return { kind: "helm-values", values: released };
   if (objects.some((object) => isKubernetes(object))) throw withoutConfigMap(documents, file);
   const value = firstValue(documents, kind === undefined ? undefined : file);
@@ -72,13 +82,31 @@ export function readInput(source: CorefileSource, kind: MigrationInput["kind"] |
   return { kind: "corefile", source };
 }
 
-/** Values with `servers` in a HelmRelease (Flux) or a HelmChartConfig (k3s, RKE2). */
-function valuesOfRelease(object: JsonObject): unknown {
+/** Values with `servers` in a HelmRelease (Flux) or a HelmChartConfig (k3s, RKE2), or those that say what the DNS object of OpenShift says. */
+function valuesOfRelease(object: JsonObject, file: string): unknown {
+  if (isOpenShiftDns(object)) return valuesOfDns(object, file);
   const spec = member(object, "spec");
   const content = textMember(spec, "valuesContent");
   const values =
     content === "" ? member(spec, "values") : firstValue([...parseDocuments(content)], undefined);
   return isObject(values) && Array.isArray(member(values, "servers")) ? values : undefined;
+}
+
+/** A Corefile in the cluster of kops, or in the configuration of the add-on of EKS. */
+function corefileAlone(object: JsonObject): string | undefined {
+  const text =
+    textMember(member(member(object, "spec"), "kubeDNS"), "externalCoreFile") ||
+    textMember(object, "corefile");
+  return text === "" ? undefined : text;
+}
+
+function valuesOfDns(object: JsonObject, file: string): unknown {
+  try {
+    return valuesOfOpenShiftDns(object);
+  } catch (error) {
+    if (error instanceof HelmValuesError) throw new InputError(`${file}: ${error.message}`);
+    throw error;
+  }
 }
 
 /** The object of a document, or the items of a List, with the kind that a ConfigMapList leaves out of them. */

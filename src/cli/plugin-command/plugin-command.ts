@@ -7,30 +7,37 @@ import { describeNoText } from "../../corefile/host.ts";
 import { nodeHost } from "../../corefile/node-host.ts";
 import { fileFault } from "../../lib/files/file-fault.ts";
 import { programModule } from "../../lib/files/program-files.ts";
+import { version } from "../../lib/text/version.ts";
 import { builtInPlugins } from "../../server/configuration/plugin-registry.ts";
 import { exitCodesLine } from "../exit-codes.ts";
 import { fitted } from "../terminal.ts";
-import { skeleton } from "./skeleton.ts";
+import { packageFiles, skeleton } from "./skeleton.ts";
 
 const CANNOT = 2;
 
 /** @returns the exit code */
 export async function plugin(argv: readonly string[]): Promise<number> {
   const [action, ...words] = argv;
-  if (action === "new" && words.length === 1) return begin(words[0] ?? "");
+  if (action === "new") {
+    const names = words.filter((word) => !/^--?package$/.test(word));
+    const [name, ...more] = names;
+    if (name !== undefined && more.length === 0 && words.length <= 2)
+      return begin(name, words.length > names.length);
+  }
   if (action === "test") return runTests(words);
   const isAsked = action !== undefined && /^--?h(elp)?$/.test(action);
   (isAsked ? process.stdout : process.stderr).write(fitted(USAGE));
   return isAsked ? 0 : CANNOT;
 }
 
-const USAGE = `Usage: portolan plugin new NAME        writes a plugin that works, its test and a Corefile into the folder NAME
-       portolan plugin test [FILE...]  runs tests of plugins (default: all *.test.ts and *.test.js here and below)
+const USAGE = `Usage: portolan plugin new [-package] NAME  writes a plugin that works, its test and a Corefile into the folder NAME;
+                                         with -package also what npm needs to publish it
+       portolan plugin test [FILE...]        runs tests of plugins (default: all *.test.ts and *.test.js here and below)
 
 ${exitCodesLine("plugin")}
 `;
 
-async function begin(name: string): Promise<number> {
+async function begin(name: string, asPackage: boolean): Promise<number> {
   if (!/^[a-z][a-z0-9_-]{0,62}$/.test(name))
     return fail(
       `"${name}" cannot be the name of a plugin: lower-case letters, digits, - and _, a letter first`,
@@ -44,7 +51,8 @@ async function begin(name: string): Promise<number> {
       return fail(`there is a file or folder ${name} here already: take another name, or another folder`);
     return fail(`cannot create the directory ${name}: ${fileFault(error)}`);
   }
-  for (const [file, text] of Object.entries(skeleton(name))) {
+  const files = { ...skeleton(name), ...(asPackage && packageFiles(name, version)) };
+  for (const [file, text] of Object.entries(files)) {
     writeFileSync(join(name, file), text, { flag: "wx" });
     process.stdout.write(`${join(name, file)}\n`);
   }
@@ -53,7 +61,7 @@ async function begin(name: string): Promise<number> {
 Run its test:  portolan plugin test ${name}/${name}.test.ts
 Run it:        portolan -conf ${name}/Corefile -plugin ${name}:${name}/${name}.ts
 Ask it:        dig @127.0.0.1 -p 10053 hello.example TXT
-`,
+${asPackage ? `Pack it:       cd ${name} && npm pack\n` : ""}`,
   );
   return 0;
 }

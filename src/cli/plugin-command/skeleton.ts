@@ -69,3 +69,57 @@ test("answers over a socket, in a server of this process", async () => {
 `,
   };
 }
+
+/**
+ * The files that make a plugin a package for npm. It has no dependency and needs no other program to be built: Node takes the types away, as
+ * Portolan does for a file beside the Corefile.
+ * @param version of Portolan
+ * @returns text by file name
+ */
+export function packageFiles(name: string, version: string): Readonly<Record<string, string>> {
+  const packageName = `portolan-plugin-${name}`;
+  const manifest = {
+    name: packageName,
+    version: "0.1.0",
+    description: `The plugin ${name} for Portolan`,
+    keywords: ["portolan-plugin", "dns"],
+    license: "UNLICENSED",
+    type: "module",
+    engines: { node: ">=24.11" },
+    exports: `./dist/${name}.js`,
+    files: ["dist"],
+    scripts: { build: "node build.js", test: "portolan plugin test", prepack: "npm run build" },
+    peerDependencies: { portolan: `>=${version}` },
+    // The program that runs the plugin brings what it imports; npm need not install a second one.
+    peerDependenciesMeta: { portolan: { optional: true } },
+  };
+  return {
+    "package.json": `${JSON.stringify(manifest, null, 2)}\n`,
+    "build.js": `// Writes dist/${name}.js: packages must be JavaScript, and Node takes the types away.
+import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
+import { stripTypeScriptTypes } from "node:module";
+
+mkdirSync("dist", { recursive: true });
+writeFileSync("dist/${name}.js", stripTypeScriptTypes(readFileSync("${name}.ts", "utf8")));
+`,
+    "README.md": `# ${packageName}
+
+Answers TXT queries for one name, in Portolan.
+
+Install it next to the Corefile:
+
+    npm install ${packageName}
+
+\`Corefile\`:
+
+    {
+        plugin ${name} ${packageName}
+    }
+    .:10053 {
+        ${name} hello.example
+        whoami
+    }
+`,
+    ".gitignore": "node_modules/\ndist/\n",
+  };
+}

@@ -21,6 +21,7 @@ const ALGORITHMS: readonly SigningAlgorithm[] = [
   { number: 15, name: "ED25519", hash: undefined, keyType: "okp", curve: "Ed25519" },
 ];
 
+/** The algorithm with this number; `undefined` for one that cannot sign here. */
 export function signingAlgorithm(number: number): SigningAlgorithm | undefined {
   return ALGORITHMS.find((algorithm) => algorithm.number === number);
 }

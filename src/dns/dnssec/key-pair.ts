@@ -10,6 +10,7 @@ import { DNSKEY } from "../record-table.ts";
 import { canonicalData, parseRecord } from "../resource-record.ts";
 import { SIGNING_ALGORITHM_NAMES, type SigningAlgorithm, signingAlgorithm } from "./algorithms.ts";
 
+/** A key that signs zones. */
 export interface KeyPair {
   /** The DNSKEY record with the TTL of its file. */
   readonly record: ResourceRecord<DataOf<typeof DNSKEY>>;

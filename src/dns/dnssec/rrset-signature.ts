@@ -99,7 +99,7 @@ export function beginSignature(
   nodeCrypto().sign(hash, octets, { key: key.privateKey, dsaEncoding: "ieee-p1363" }, done);
 }
 
-/** {@link beginSignature} with a promise. */
+/** `beginSignature` with a promise. */
 export function signRrset(
   rrset: readonly ResourceRecord[],
   records: Uint8Array,

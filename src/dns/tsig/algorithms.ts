@@ -1,6 +1,7 @@
 /** The algorithms of TSIG (RFC 8945 section 6), without MD5, as in CoreDNS. */
 import { Name } from "../name.ts";
 
+/** An algorithm of TSIG (RFC 8945 section 6). */
 export interface TsigAlgorithm {
   /** As in the record. */
   readonly name: Name;
@@ -18,6 +19,7 @@ const ALGORITHMS: readonly TsigAlgorithm[] = [
   { name: Name.parse("hmac-sha512."), hash: "sha512", octets: 64 },
 ];
 
+/** The algorithm by its name; `undefined` for an unknown one. */
 export function tsigAlgorithm(name: Name): TsigAlgorithm | undefined {
   return ALGORITHMS.find((algorithm) => algorithm.name.equals(name));
 }

@@ -2,6 +2,7 @@
 import type { Name } from "../name.ts";
 import type { TsigAlgorithm } from "./algorithms.ts";
 
+/** A key of TSIG, which two servers share. */
 export interface TsigKey {
   /** In lower case. */
   readonly name: Name;

@@ -25,6 +25,7 @@ const LEAST_MAC_OCTETS = 10;
 
 const NOTHING = new Uint8Array(0);
 
+/** What the check of a signed query has found. */
 export type QueryVerdict =
   /** The record or its MAC is malformed: FORMERR without TSIG. */
   | { readonly kind: "malformed" }

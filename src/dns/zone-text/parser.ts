@@ -36,6 +36,7 @@ export interface ZoneTextRecord {
   readonly line: number;
 }
 
+/** Takes the records of a zone file, in their order. */
 export interface ZoneTextSink {
   /**
    * @returns the fault of the record, if there is one; a text that begins with `warning: ` does not keep the zone from being served

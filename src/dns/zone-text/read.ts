@@ -27,6 +27,7 @@ export interface ZoneTextFiles {
   ): Promise<{ readonly file: string; readonly text: ZoneTextFile }>;
 }
 
+/** Bounds and defaults for the reader of zone files. */
 export interface ReadZoneTextOptions {
   readonly file: string;
   readonly files: ZoneTextFiles;
@@ -142,6 +143,7 @@ async function readMore(
   }
 }
 
+/** The records of a zone text and the faults in it. */
 export interface ParsedZoneText {
   readonly records: readonly ResourceRecord[];
   /** The first hundred. */

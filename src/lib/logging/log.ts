@@ -7,9 +7,13 @@ export type { LogFields, LogLevel } from "./log-format.ts";
 export interface Logger {
   /** Whether debug lines are printed: check it before building an expensive message. */
   readonly debugEnabled: boolean;
+  /** Printed only while debug lines are on. */
   debug(message: string): void;
+  /** What happened in the course of things. */
   info(message: string): void;
+  /** Something that works, but may not be meant so. */
   warning(message: string): void;
+  /** Something that failed, with the reason and what happens next. */
   error(message: string): void;
   /** Whether lines have fields beside their message (`-log-format json`): check it before building expensive fields. */
   readonly takesFields: boolean;

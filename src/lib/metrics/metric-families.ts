@@ -16,6 +16,7 @@ export const SIZE_BUCKETS: readonly number[] = [
   0, 100, 200, 300, 400, 511, 1023, 2047, 4095, 8291, 16_000, 32_000, 48_000, 64_000,
 ];
 
+/** The name, the help and the labels of a metric. */
 export interface MetricDefinition {
   /** As in Prometheus' data model: `[a-zA-Z_:][a-zA-Z0-9_:]*`. The name of a counter ends in `_total`. */
   readonly name: string;
@@ -25,6 +26,7 @@ export interface MetricDefinition {
   readonly labels?: readonly string[];
 }
 
+/** A gauge, and how the values of several threads add up. */
 export interface GaugeDefinition extends MetricDefinition {
   /**
    * How values of several threads are combined in one exposition (`multisocket`): `sum` for values that each thread
@@ -34,11 +36,13 @@ export interface GaugeDefinition extends MetricDefinition {
   readonly acrossThreads?: "sum" | "max";
 }
 
+/** A histogram and its buckets. */
 export interface HistogramDefinition extends MetricDefinition {
   /** Upper bounds, rising, finite: the last bucket, without a bound, is implied. */
   readonly buckets: readonly number[];
 }
 
+/** The kinds of metric, as Prometheus names them. */
 export type MetricType = "counter" | "gauge" | "histogram";
 
 /** An invalid metric, or one that conflicts with another of the same name. */
@@ -53,6 +57,7 @@ export class MetricDefinitionError extends Error {
   }
 }
 
+/** What the registry gives to each family. */
 export interface FamilySettings {
   readonly cells: MetricCells;
   readonly maxSlots: number;
@@ -68,8 +73,11 @@ export interface Series<Slot extends MetricSlot> {
 /** All series of one name. */
 export abstract class MetricFamily<Slot extends MetricSlot> {
   abstract readonly type: MetricType;
+  /** As in the definition. */
   readonly name: string;
+  /** As in the definition. */
   readonly help: string;
+  /** The names of the labels, in the order of the values of `slot()`. */
   readonly labels: readonly string[];
   readonly #settings: FamilySettings;
   readonly #series = new Map<string, Series<Slot>>();

@@ -27,11 +27,14 @@ export abstract class MetricSlot {
   }
 }
 
+/** One series of a counter. */
 export class CounterSlot extends MetricSlot {
+  /** The count so far. */
   get value(): number {
     return this.values[this.offset] ?? 0;
   }
 
+  /** Adds one. */
   increment(): void {
     this.values[this.offset] = (this.values[this.offset] ?? 0) + 1;
   }
@@ -43,11 +46,14 @@ export class CounterSlot extends MetricSlot {
   }
 }
 
+/** One series of a gauge. */
 export class GaugeSlot extends MetricSlot {
+  /** The value that was set last, with what was added since. */
   get value(): number {
     return this.values[this.offset] ?? 0;
   }
 
+  /** Replaces the value. */
   set(value: number): void {
     this.values[this.offset] = value;
   }
@@ -67,6 +73,7 @@ export interface Exemplar {
   readonly at: number;
 }
 
+/** One series of a histogram. */
 export class HistogramSlot extends MetricSlot {
   readonly #bounds: Float64Array;
   #exemplars: (Exemplar | undefined)[] | undefined;
@@ -96,10 +103,12 @@ export class HistogramSlot extends MetricSlot {
     return this.#exemplars === undefined ? undefined : [...this.#exemplars];
   }
 
+  /** The sum of all values. */
   get sum(): number {
     return this.values[this.offset + this.#bounds.length + 1] ?? 0;
   }
 
+  /** The number of all values. */
   get count(): number {
     return this.cumulativeCount(this.#bounds.length);
   }

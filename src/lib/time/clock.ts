@@ -4,7 +4,7 @@ export interface Timer {
   cancel(): void;
 }
 
-/** Time as a parameter: the process runs on {@link SystemClock}, a test on {@link FakeClock}. */
+/** Time as a parameter: the process runs on `SystemClock`, a test on {@link FakeClock}. */
 export interface Clock {
   /** Milliseconds from an arbitrary origin, with fractions. Never goes back. */
   now(): number;
@@ -70,6 +70,7 @@ export class SystemClock implements Clock {
   }
 }
 
+/** Where a clock for tests begins. */
 export interface FakeClockOptions {
   /** The initial {@link Clock.now} in milliseconds. Default 0. */
   readonly now?: number;

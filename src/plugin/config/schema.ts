@@ -42,6 +42,7 @@ export type OptionsOf<O extends OptionTable> = O extends OptionTable
   ? { readonly [K in keyof O]: O[K] extends Option<infer T> ? T : never }
   : never;
 
+/** The arguments and options of a directive. */
 export interface DirectiveSpec<A extends ArgumentTable, O extends OptionTable, C> {
   /** In the order on the line; messages use the key in upper case. */
   readonly args?: A;

@@ -15,10 +15,13 @@ export interface Value<T> {
   readonly expected: string;
   /** All valid words, if they can be listed. */
   readonly words?: readonly string[];
+  /** The value, or the reason why the word has none. */
   parse(text: string, context: ConfigContext): T | ValueProblem;
 }
 
+/** The reason why a word was refused; the parser adds file, line and column. */
 export class ValueProblem {
+  /** The sentence for the operator. */
   readonly message: string;
   /** The known word nearest to the one found. */
   readonly suggestion: string | undefined;
@@ -44,6 +47,7 @@ export interface RangeRules {
   readonly problem?: (word: string) => string;
 }
 
+/** A whole number, by default any that a number holds exactly. */
 export function integer(rules: RangeRules = {}): Value<number> {
   const { min = Number.MIN_SAFE_INTEGER, max = Number.MAX_SAFE_INTEGER } = rules;
   const expected = `a whole number${rangeWords(rules, String)}`;
@@ -138,6 +142,7 @@ export function ipAddress(problem?: (word: string) => string): Value<string> {
   };
 }
 
+/** An address with its port. */
 export interface HostPort {
   /** IP address, zone index included. */
   readonly host: string;
@@ -179,6 +184,7 @@ export function listenAddress(): Value<string> {
   };
 }
 
+/** A record type by its name, such as `AAAA` or `TYPE123`, as its number. */
 export function recordType(): Value<number> {
   return {
     expected: "a record type such as A or TXT",
@@ -186,6 +192,7 @@ export function recordType(): Value<number> {
   };
 }
 
+/** A response code by its name, such as `NXDOMAIN`, as its number. */
 export function rcode(): Value<number> {
   return {
     expected: `an rcode such as ${rcodeName(3)} or ${rcodeName(2)}`,

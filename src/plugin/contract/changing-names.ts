@@ -20,6 +20,7 @@ export interface ChangingZone {
 /** Where there are too many zones to tell them apart. */
 const ANY_ZONE: ChangingZone = { apex: Uint8Array.of(0), tellsOfAdditions: false };
 
+/** The names and zones that plugins of a block change while they serve. */
 export class ChangingNames {
   /** By the hashes of their names. */
   readonly #zones = new Map<number, ChangingZone[]>();

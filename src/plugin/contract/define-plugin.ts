@@ -7,11 +7,13 @@ import type { PluginInstance } from "./plugin-instance.ts";
 import type { BlockSettings, Machine, Site } from "./site.ts";
 import type { ZoneClaims } from "./zone-claims.ts";
 
+/** What a plugin is: its name, its grammar, and how to make an instance. */
 export interface PluginDefinition<T> {
   /** The directive's name. */
   readonly name: string;
   /** One sentence for lists and help. */
   readonly summary: string;
+  /** The grammar of the directive: made by `directive`, `bareDirective` or `customDirective`. */
   readonly config: ConfigSchema<T>;
   /** Versions of Portolan that the plugin works with, such as `>=0.2.0 <1`; other versions refuse it. */
   readonly requires?: string;
@@ -51,6 +53,7 @@ export interface PluginDefinition<T> {
   createForEveryBlock?(configs: readonly T[], site: Site): readonly PluginInstance[];
 }
 
+/** What `configure` may use. */
 export interface SetupContext {
   readonly machine: Machine;
   readonly report: DiagnosticSink;

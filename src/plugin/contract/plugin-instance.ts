@@ -109,8 +109,11 @@ export interface PluginFault {
   readonly reason: string;
 }
 
+/** An instance in its block. */
 export interface PlacedPlugin {
+  /** The name of the plugin, as in the Corefile. */
   readonly name: string;
+  /** The handler and the hooks. */
   readonly instance: PluginInstance;
 }
 

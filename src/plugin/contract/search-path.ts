@@ -5,6 +5,7 @@ import type { Query } from "../query/query.ts";
 /** The names, or the reason why there is no search path. */
 export type SearchPath = readonly Name[] | string;
 
+/** A plugin that knows the search path of clients. */
 export interface SearchPathSource {
   /**
    * Announces that search paths will be requested. Called once, in the requester's `start`, which comes before that

@@ -9,9 +9,11 @@ export interface Offer<T> {
 /**
  * The name of a service. It is on a floor below the plugins that offer and use it, so that neither imports the other:
  *
- *     export const CLUSTER: ServiceKey<Cluster> = new ServiceKey("cluster");
- *     // the one plugin:            services: [CLUSTER.offer(cluster)]
- *     // the other, from start on:  CLUSTER.among(site.block.plugins())
+ * ```ts
+ * export const CLUSTER: ServiceKey<Cluster> = new ServiceKey("cluster");
+ * // the one plugin:            services: [CLUSTER.offer(cluster)]
+ * // the other, from start on:  CLUSTER.among(site.block.plugins())
+ * ```
  */
 export class ServiceKey<T> {
   /** For messages. */
@@ -21,6 +23,7 @@ export class ServiceKey<T> {
     this.name = name;
   }
 
+  /** An entry for `PluginInstance.services`. */
   offer(service: T): Offer<T> {
     return { key: this, service };
   }

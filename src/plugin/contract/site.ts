@@ -18,11 +18,15 @@ import type { Greeting } from "./greeting.ts";
 import type { PlacedPlugin } from "./plugin-instance.ts";
 import type { ServerView } from "./server-view.ts";
 
+/** The server around an instance: everything that a plugin needs from outside of it. */
 export interface Site {
   /** Name of the plugin, as in the Corefile. */
   readonly plugin: string;
+  /** The server block of the directive: its zones and its other plugins. */
   readonly block: BlockSite;
+  /** The time, and timers. A test moves it. */
   readonly clock: Clock;
+  /** Random numbers. A test knows them in advance. */
   readonly random: Random;
   /** Messages appear as `plugin/<name>: …`. */
   readonly log: Logger;
@@ -30,14 +34,19 @@ export interface Site {
   readonly processLog: Logger;
   /** Families live as long as the process and survive reloads: a second request returns the same one. */
   readonly metrics: MetricsRegistry;
+  /** Serves paths over HTTP, such as `/health`. */
   readonly http: HttpService;
+  /** Messages from this instance on the main thread to the same one on other threads (`multisocket`). */
   readonly feed: Feed;
+  /** The server process: its configuration, reloads, and `explain`. */
   readonly control: ServerControl;
   /** Finished queries of this thread, including cache hits and queries that no block took. */
   readonly queries: QueryStream;
+  /** Host name, addresses and limits of the machine. */
   readonly machine: Machine;
   /** Shared by all blocks of this configuration. */
   readonly changingNames: ChangingNames;
+  /** The version of Portolan. */
   readonly version: string;
   /** Joins a relative path with the directory of `root`. */
   resolvePath(path: string): string;
@@ -52,9 +61,11 @@ export interface Site {
  * The server block of the directive. Its members are complete once all instances are made: use them from `start` on.
  */
 export interface BlockSite {
+  /** The keys of the block, such as `tls://example.org:853`. */
   readonly keys: readonly ServerKey[];
   /** Zones of the keys, in order. */
   readonly zones: readonly Name[];
+  /** What directives such as `bind` and `timeouts` set. */
   readonly settings: Readonly<BlockSettings>;
   /** Instances of the block in chain order. */
   plugins(): readonly PlacedPlugin[];
@@ -150,6 +161,7 @@ export function defaultBlockSettings(): BlockSettings {
   };
 }
 
+/** Random numbers for a plugin. */
 export interface Random {
   /** Uniform in [0, 1): for shuffles, jitter and policies. */
   fraction(): number;
@@ -157,12 +169,15 @@ export interface Random {
   unpredictable(): number;
 }
 
+/** Facts of the machine that the process runs on. */
 export interface Machine {
+  /** The name of the machine: in a pod, that of the pod. */
   readonly hostname: string;
   /** Addresses of an interface, link-local IPv6 ones with zone index; `undefined` if there is no such interface. */
   interfaceAddresses(name: string): readonly string[] | undefined;
   /** All addresses of this machine except loopback. */
   addresses(): readonly string[];
+  /** The variables of the process. */
   readonly environment: Readonly<Record<string, string | undefined>>;
   /** The number of processors that this process may use. */
   readonly parallelism: number;
@@ -228,6 +243,7 @@ export const feedToNobody: Feed = {
   answer: () => undefined,
 };
 
+/** Answers one HTTP request. It may answer later; the server waits. */
 export type HttpHandler = (request: IncomingMessage, response: ServerResponse) => void;
 
 /** One HTTP listener per address for all plugins and blocks; it stays open over a reload that needs it again. */
@@ -245,9 +261,10 @@ export interface HttpService {
   ): Promise<HttpEndpoint>;
 }
 
+/** An address that is served over HTTP. */
 export interface HttpEndpoint {
   /**
-   * The address in use, with the real port even if the configuration says 0. {@link reachableHost} turns the host
+   * The address in use, with the real port even if the configuration says 0. `reachableHost` turns the host
    * into one to connect to.
    */
   readonly host: string;

@@ -7,6 +7,7 @@ import type { Name } from "../../dns/name.ts";
 import type { ResourceRecord } from "../../dns/record-kind.ts";
 import type { SOA } from "../../dns/record-table.ts";
 
+/** A plugin that offers its zones for transfer, over the directive `transfer`. */
 export interface TransferSource {
   /** The apexes of the zones that can be transferred, in lower case. */
   readonly transferZones: readonly Name[];
@@ -27,6 +28,7 @@ export interface TransferSource {
 
 export type StartOfAuthority = ReturnType<typeof SOA.create>;
 
+/** A zone on its way to another server. */
 export interface ZoneTransfer {
   /** First and last record of a transfer. No other state has the same serial. */
   readonly soa: StartOfAuthority;

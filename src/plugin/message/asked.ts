@@ -4,6 +4,7 @@ import type { Question } from "../../dns/message.ts";
 import type { Name } from "../../dns/name.ts";
 import type { TransportName } from "./endpoint.ts";
 
+/** What a reply needs of its query. */
 export interface Asked {
   readonly id: number;
   /** The second header word: QR, opcode, flags, rcode. */

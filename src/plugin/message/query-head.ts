@@ -21,6 +21,7 @@ export class QueryHead {
     this.#shape = shape;
   }
 
+  /** The id of the message, which the reply repeats. */
   get id(): number {
     return this.#head >>> 16;
   }
@@ -30,10 +31,12 @@ export class QueryHead {
     return this.#head & 0xffff;
   }
 
+  /** The type of the question as a number: compare it with `RecordType`. */
   get type(): number {
     return this.#kind >>> 16;
   }
 
+  /** The class of the question as a number: compare it with `RecordClass`. */
   get class(): number {
     return this.#kind & 0xffff;
   }
@@ -48,7 +51,7 @@ export class QueryHead {
     return optOffsetOf(this.#shape);
   }
 
-  /** Whether the message ends with TSIG, at {@link tsigOffset}. */
+  /** Whether the message ends with TSIG, at `tsigOffset`. */
   get isSigned(): boolean {
     return isSigned(this.#shape);
   }
@@ -58,10 +61,12 @@ export class QueryHead {
     return this.nameEnd + 4;
   }
 
+  /** The operation: 0 for a query, see `Opcode`. */
   get opcode(): number {
     return opcodeOf(this.flags);
   }
 
+  /** Whether the client sent OPT (RFC 6891). */
   get hasEdns(): boolean {
     return this.optOffset >= 0;
   }
@@ -71,6 +76,7 @@ export class QueryHead {
     return this.optOffset < 0 ? 512 : Math.max(512, readU16(this.bytes, this.optOffset + 2));
   }
 
+  /** DO: the client wants DNSSEC records (RFC 3225). */
   get dnssecOk(): boolean {
     return this.optOffset >= 0 && (octetAt(this.bytes, this.optOffset + 6) & 0x80) !== 0;
   }
@@ -80,18 +86,22 @@ export class QueryHead {
     return this.optOffset >= 0 && (octetAt(this.bytes, this.optOffset + 6) & 0xc0) === 0xc0;
   }
 
+  /** The version of EDNS, 0 without OPT. */
   get ednsVersion(): number {
     return this.optOffset < 0 ? 0 : octetAt(this.bytes, this.optOffset + 5);
   }
 
+  /** RD: the client asks for names of other servers, too. */
   get recursionDesired(): boolean {
     return (this.flags & Flag.RD) !== 0;
   }
 
+  /** CD: the client validates on its own (RFC 4035 section 3.2.2). */
   get checkingDisabled(): boolean {
     return (this.flags & Flag.CD) !== 0;
   }
 
+  /** AD: the client understands that bit in replies (RFC 6840 section 5.7). */
   get authenticData(): boolean {
     return (this.flags & Flag.AD) !== 0;
   }

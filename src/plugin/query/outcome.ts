@@ -6,10 +6,14 @@
 import { Rcode } from "../../dns/numbers.ts";
 import type { Reply } from "./reply.ts";
 
+/** The outcome of a query; `kind` tells which one it is. */
 export type Outcome = Reply | ReplyStream | Failure | Dropped;
 
+/** A query without a reply: the server answers with the rcode, unless a plugin nearer to the client does. */
 export class Failure {
+  /** Tells it from the other outcomes. */
   readonly kind = "failed";
+  /** A number of `Rcode`, such as SERVFAIL. */
   readonly rcode: number;
   /** The reason, for the log. */
   readonly error: Error | undefined;
@@ -40,6 +44,7 @@ export class NoNextPluginError extends Error {
  * If only one message can be sent (UDP), it is the first one, with TC if there are more.
  */
 export class ReplyStream {
+  /** Tells it from the other outcomes. */
   readonly kind = "stream";
   /**
    * Replies to the query, each as large as a message may be. The server ends the iteration early when the client
@@ -78,6 +83,7 @@ export class ReplyStream {
   }
 }
 
+/** A query that gets no reply, see {@link DROPPED}. */
 export interface Dropped {
   readonly kind: "dropped";
 }

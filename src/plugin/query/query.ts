@@ -48,6 +48,7 @@ export interface Listener {
   resolve(query: Query): Outcome | Promise<Outcome>;
 }
 
+/** How a query came in. */
 export interface Arrival {
   readonly listener: Listener;
   readonly transport: TransportName;
@@ -137,6 +138,7 @@ export class Query extends QueryHead implements Asked {
     return Query.#derive(this, changes, 0);
   }
 
+  /** Octets of the message. */
   get length(): number {
     return this.#marks & 0xffff;
   }
@@ -146,10 +148,12 @@ export class Query extends QueryHead implements Asked {
     return (this.#marks >>> DEPTH_SHIFT) & DEPTH_BITS;
   }
 
+  /** The listener that the query came in on. */
   get listener(): Listener {
     return this.root.#arrival.listener;
   }
 
+  /** How the query came: `udp`, `tcp`, `tls`, `https` and so on. */
   get transport(): TransportName {
     return this.root.#arrival.transport;
   }
@@ -160,8 +164,8 @@ export class Query extends QueryHead implements Asked {
   }
 
   /**
-   * The client. The transport lends it until the handler returns; after {@link detach} it stays valid, for derived
-   * queries too.
+   * The client's address and port. The transport lends it until the handler returns; for a handler that waits, the
+   * listener keeps a copy.
    */
   get client(): Endpoint {
     return this.root.#arrival.client;
@@ -172,10 +176,7 @@ export class Query extends QueryHead implements Asked {
     return this.root.#arrival.local;
   }
 
-  /**
-   * The client gets no answer any more, because too many queries were pending: see {@link abandon}. True on `root`
-   * only.
-   */
+  /** The client gets no answer any more, because too many queries were pending. True on `root` only. */
   get isAbandoned(): boolean {
     return (this.#marks & Mark.ABANDONED) !== 0;
   }
@@ -273,6 +274,7 @@ export class Query extends QueryHead implements Asked {
     return this.#name;
   }
 
+  /** Name, type and class as one value. Reading {@link name}, {@link type} and {@link class} makes no object. */
   get question(): Question {
     return { name: this.name, type: this.type, class: this.class };
   }
@@ -356,7 +358,7 @@ export class Query extends QueryHead implements Asked {
 
   /**
    * Looks up another name and type of class IN through the same server, for the same client
-   * (docs/spec/coredns-behaviour.md#internal-lookups). Beyond a nesting of {@link MAX_LOOKUP_DEPTH} it fails with
+   * (docs/spec/coredns-behaviour.md#internal-lookups). Beyond a nesting of `MAX_LOOKUP_DEPTH` it fails with
    * SERVFAIL.
    */
   lookup(name: Name, type: number): Outcome | Promise<Outcome> {
@@ -364,11 +366,12 @@ export class Query extends QueryHead implements Asked {
     return this.listener.resolve(Query.#derive(this, { name, type, class: RecordClass.IN }, 1));
   }
 
+  /** Sets the value of a label `plugin/label`, or a function that is called when a plugin asks for it. Does nothing without the plugin `metadata`. */
   setMetadata(label: string, value: string | (() => string)): void {
     this.metadata?.set(label, value);
   }
 
-  /** `undefined` for a label that is not set or empty. */
+  /** The value of a metadata label, such as `kubernetes/client-namespace`; `undefined` for one that is not set or empty. */
   metadataValue(label: string): string | undefined {
     const value = this.metadata?.get(label);
     const text = typeof value === "function" ? value() : value;

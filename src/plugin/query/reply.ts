@@ -14,7 +14,9 @@ import type { Asked } from "../message/asked.ts";
 import { echoedOptions, optionsLength } from "../message/echoed-options.ts";
 import type { AnswerBasis } from "./repetition.ts";
 
+/** The parts of a reply; those that are left out are empty, and the rcode is NOERROR. */
 export interface ReplyContent {
+  /** A number of `Rcode`. */
   readonly rcode?: number;
   /** AA. */
   readonly authoritative?: boolean;
@@ -24,8 +26,11 @@ export interface ReplyContent {
   readonly authenticData?: boolean;
   /** TC; set by the server as well when records do not fit. */
   readonly truncated?: boolean;
+  /** The records that answer the question. */
   readonly answer?: readonly ResourceRecord[];
+  /** The zone's SOA record for a denial, its NS records for a delegation. */
   readonly authority?: readonly ResourceRecord[];
+  /** Addresses that the client will need next. The server adds OPT. */
   readonly additional?: readonly ResourceRecord[];
   /** Replaces the three sections. */
   readonly encoded?: EncodedSections;
@@ -35,13 +40,17 @@ export interface ReplyContent {
 
 const NO_TTL = -1;
 
+/** A reply to one query. Its records may be shared: replace them, and change the rest in place. */
 export class Reply {
+  /** Tells it from the other outcomes. */
   readonly kind = "reply";
   /** The query of this reply: the encoded octets were made for its question. */
   query: Asked;
+  /** A number of `Rcode`. */
   rcode: number;
   /** AA, TC, RA and AD bits; the server adds QR and the bits that it copies from the query. */
   flags: number;
+  /** OPT of the reply; `undefined` lets the server make it if the client sent one. */
   edns: Edns | undefined;
   /** Name of the plugin that answered; the chain fills it in. */
   plugin: string | undefined = undefined;
@@ -101,22 +110,27 @@ export class Reply {
     return reply;
   }
 
+  /** AA: the answer comes from the zone itself. */
   get authoritative(): boolean {
     return (this.flags & Flag.AA) !== 0;
   }
 
+  /** TC: records are missing, so that the client asks again over TCP. */
   get truncated(): boolean {
     return (this.flags & Flag.TC) !== 0;
   }
 
+  /** Sets or clears a bit of `Flag`. */
   setFlag(bit: number, on: boolean): void {
     this.flags = on ? this.flags | bit : this.flags & ~bit;
   }
 
+  /** The answer section as values. */
   get answer(): readonly ResourceRecord[] {
     return this.records.answer;
   }
 
+  /** The authority section as values. */
   get authority(): readonly ResourceRecord[] {
     return this.records.authority;
   }
@@ -141,6 +155,7 @@ export class Reply {
     return this.#records;
   }
 
+  /** Replaces the sections that are given, and keeps the others. */
   replaceRecords(sections: Partial<RecordSections>): void {
     this.#records = { ...this.records, ...sections };
     // The next reply might have other records.

@@ -5,6 +5,7 @@ import type { Query } from "./query.ts";
 
 /** A list of zones; a name belongs to the longest one that is an ancestor of it or itself (docs/spec/coredns-behaviour.md#arguments). */
 export class ZoneList {
+  /** The zones in the order given. */
   readonly zones: readonly Name[];
   readonly #longestFirst: readonly Name[];
   readonly #hasRoot: boolean;
@@ -31,6 +32,7 @@ export class ZoneList {
     return undefined;
   }
 
+  /** Whether a name is in one of the zones. */
   contains(name: Name): boolean {
     return this.#hasRoot || this.match(name) !== undefined;
   }
@@ -56,15 +58,19 @@ function isNameAt(folded: Uint8Array, bytes: Uint8Array, start: number): boolean
 
 /** The `fallthrough [ZONES...]` option: the names that a plugin passes on if it does not have them. */
 export class Fallthrough {
+  /** No name goes on. */
   static readonly none: Fallthrough = new Fallthrough(new ZoneList([]));
+  /** Every name goes on. */
   static readonly everything: Fallthrough = new Fallthrough(new ZoneList([Name.root]));
 
+  /** The zones of which names go on. */
   readonly zones: ZoneList;
 
   constructor(zones: ZoneList) {
     this.zones = zones;
   }
 
+  /** Whether a query for the name goes to the next plugin when this one has no answer. */
   permits(name: Name): boolean {
     return this.zones.contains(name);
   }

@@ -129,7 +129,7 @@ export class QueryRing {
   #receivedAt = Number.NaN;
   #closeScheduled = false;
 
-  /** @param buffer from {@link makeRingBuffer}; a previous writer must have stopped */
+  /** @param buffer from `makeRingBuffer`; a previous writer must have stopped */
   constructor(buffer: SharedArrayBuffer, clock: Clock) {
     this.buffer = buffer;
     this.#clock = clock;

@@ -16,6 +16,7 @@ export interface QueryListening {
   stop(): void;
 }
 
+/** Finished queries, for plugins that show or count them. */
 export class QueryStream {
   /** The ring of this data plane's listeners; `undefined` without any. */
   ring: QueryRing | undefined = undefined;

@@ -5,7 +5,13 @@ import { untilTrue } from "../../../test/support/until-true.ts";
 import type { Query } from "../../plugin/index.ts";
 import { HONEST, type Script, SILENT } from "../../upstream/fixtures/scripted-server.ts";
 import { until } from "../../upstream/fixtures/test-request.ts";
-import { ForwardBench, metricLines, withShortAddress } from "./fixtures/forward-bench.ts";
+import {
+  deadAddress,
+  ForwardBench,
+  forwarderOf,
+  metricLines,
+  withShortAddress,
+} from "./fixtures/forward-bench.ts";
 
 const bench = new ForwardBench();
 afterEach(() => bench.stop());
@@ -32,6 +38,27 @@ describe("a query in the place of another", () => {
     assert.notEqual(query.waiter, undefined);
     HONEST(server.asked[3] ?? assert.fail());
     assert.equal((await outcome).kind, "reply");
+  });
+
+  it("notes which upstreams are down, as the first query would", async () => {
+    const server = await bench.server(HONEST);
+    const test = await bench.start(`forward . ${server.text} ${await deadAddress()} {
+      policy sequential
+      max_fails 1
+    }`);
+    const down = forwarderOf(test).upstreams[1] ?? assert.fail();
+    const chain = test.chain((asked) => asked.fail());
+    await chain(test.query({ name: "example.org." }));
+    down.health.check();
+    await until(() => {
+      test.clock.advance(500);
+      return down.health.isDown(1);
+    }, "the dead upstream is down");
+    const query = test.query({ name: "example.org." });
+    const notes: string[] = [];
+    query.trace = { note: (text) => notes.push(text), enter: () => undefined, leave: () => undefined };
+    await chain(query);
+    assert.match(notes[0] ?? "", /^1 of 2 upstreams down: /);
   });
 
   it("ignores a second answer to the previous query", async () => {

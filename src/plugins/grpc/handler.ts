@@ -50,7 +50,7 @@ export class GrpcForwarder implements PluginInstance {
     }
     const rules = this.#rules;
     if (rules === undefined) return query.fail(Rcode.SERVFAIL, new Error("the upstreams are not known yet"));
-    return new GrpcQuery(rules, query, next).begin();
+    return GrpcQuery.begin(rules, query, next);
   };
 
   async examine(): Promise<void> {
