@@ -216,6 +216,7 @@ const caches = list(object({ zones: list(text), entries: integer, octets: intege
 
 const machineMembers = {
   finished: number,
+  namespace: orNull(text),
   memory: object({ resident: orNull(number), peak: orNull(number), limit: orNull(number) }),
   cpu: orNull(
     object({ periods: number, throttledPeriods: number, throttled: number, pressure: orNull(number) }),
@@ -308,7 +309,7 @@ export const API_SCHEMA: Schema = {
 /** The facts about a server in a capture: parts of the API's answers. Old captures lack the optional ones. */
 export const FACTS_SCHEMA: Schema = object({
   now: object(nowWithoutHistory, ["notReady", "troubles", "servedStale"]),
-  machine: object(machineMembers, ["cpu"]),
+  machine: object(machineMembers, ["cpu", "namespace"]),
   caches,
   configuration: object({ file: text, text, blocks, refused: refusal }, ["refused"]),
 });

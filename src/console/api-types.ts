@@ -141,6 +141,8 @@ export interface ClusterRow {
 export interface MachineView {
   /** Finished queries since a console first listened, earlier configurations included. */
   readonly finished: number;
+  /** Of the server's pod; `null` outside of a pod. Absent in captures of older versions. */
+  readonly namespace?: string | null;
   readonly memory: {
     /** Bytes: now, the peak since the start, and the limit of the cgroup. */
     readonly resident: number | null;

@@ -68,7 +68,8 @@ export const clusterData: Rule = (capture) => {
 
 /** In the API's words: which verbs on which resource are missing, and for which user. */
 const MISSING_RIGHT = /needs the verbs? (.+?) on resource "([^"]+)" of API group "([^"]*)"/;
-const SERVICE_ACCOUNT = /"?system:serviceaccount:([a-z0-9-]+):([a-z0-9.-]+)"?/;
+/** Text of a proxy may be cut: half a name would be a wrong one. */
+const SERVICE_ACCOUNT = /"system:serviceaccount:([a-z0-9-]+):([a-z0-9.-]+)"/;
 
 function clusterRemedies(causes: readonly Cause[]): Remedy[] {
   const remedies = causes.flatMap(({ figure }): Remedy[] => {
