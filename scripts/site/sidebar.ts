@@ -35,6 +35,7 @@ const GROUPS: readonly {
       "docs/doctor.md",
       "docs/test.md",
       "docs/compare.md",
+      "docs/kubectl.md",
       "docs/predecessors/migrate.md",
       "docs/fmt.md",
       "docs/language-server.md",

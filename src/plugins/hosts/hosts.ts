@@ -11,6 +11,7 @@ import {
 } from "../../dns/index.ts";
 import { fileFault } from "../../lib/files/file-fault.ts";
 import { FileWatch } from "../../lib/files/file-watch.ts";
+import type { PluginFault } from "../../plugin/contract/plugin-instance.ts";
 import {
   type GaugeSlot,
   type Handler,
@@ -21,7 +22,6 @@ import {
   SetupError,
   type Site,
 } from "../../plugin/index.ts";
-import type { PluginFault } from "../../plugin/contract/plugin-instance.ts";
 import type { HostsConfig } from "./config.ts";
 import { distinct, type HostEntry, HostTable, type PreparedAnswer } from "./host-table.ts";
 import { type HostsLine, parseHostsLine, readHostsFile } from "./hosts-file.ts";

@@ -11,8 +11,14 @@ export const skipWithoutKubectl: string | false = skipWithout("kubectl");
 export class Kubectl implements Disposable {
   readonly #folder = mkdtempSync(join(tmpdir(), "portolan-kubectl-"));
 
-  /** `flags` say how to reach and to convince the API: `--server=`, `--token=`, `--certificate-authority=`. */
-  constructor(flags: readonly string[]) {
+  readonly #variables: NodeJS.ProcessEnv;
+
+  /**
+   * `flags` say how to reach and to convince the API: `--server=`, `--token=`, `--certificate-authority=`.
+   * @param variables further ones of the environment
+   */
+  constructor(flags: readonly string[], variables: NodeJS.ProcessEnv = {}) {
+    this.#variables = variables;
     const flag = (name: string) =>
       flags.find((each) => each.startsWith(`--${name}=`))?.slice(name.length + 3);
     const authority = flag("certificate-authority");
@@ -39,6 +45,11 @@ export class Kubectl implements Disposable {
     return ending.output;
   }
 
+  /** Runs it to its end, whatever that is. */
+  end(args: readonly string[]): ReturnType<typeof run> {
+    return run("kubectl", args, { env: this.#environment });
+  }
+
   /** Starts it, for what goes on until it is stopped. */
   start(args: readonly string[]): Program {
     return new Program("kubectl", args, { env: this.#environment });
@@ -54,6 +65,7 @@ export class Kubectl implements Disposable {
       KUBECONFIG: join(this.#folder, "config"),
       HOME: this.#folder,
       KUBECACHEDIR: join(this.#folder, "cache"),
+      ...this.#variables,
     };
   }
 }
