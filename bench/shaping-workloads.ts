@@ -39,6 +39,16 @@ export function shapingWorkloads(hits: Queries): Workload[] {
         `template IN A ${SINKHOLE_ZONE} {\n        answer "{{ .Name }} 60 IN A ${SINKHOLE_ADDRESS}"\n    }`,
       ],
     },
+    {
+      ...hits,
+      name: "limit",
+      title: "Cached hits behind limit",
+      about: "UDP, 1,000 cached names drawn after Zipf's law; the client stays below its limit",
+      load: "udp",
+      hasFloor: true,
+      directives: ["limit {\n        all 1000000\n    }"],
+      besides: [{ workload: "cached-1k" }],
+    },
     ...NETWORKS.map(
       (count): Workload => ({
         ...hits,

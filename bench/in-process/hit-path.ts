@@ -31,8 +31,12 @@ const NAMES = 1_000;
 const SLOT_OCTETS = 512;
 /** Queries that come together, as under load. */
 const BATCH = 16;
+/** The address of the client, behind family and port. */
+const NAMES_OF_CLIENTS = new Int32Array(8);
 /** Room for the names of all paths. */
 const CACHE_ENTRIES = 20 * NAMES;
+/** More than any client sends. */
+const LIMIT = "limit {\n        all 1000000\n    }";
 
 const folder = mkdtempSync(join(tmpdir(), "portolan-hit-path-"));
 process.once("exit", () => rmSync(folder, { recursive: true, force: true }));
@@ -40,6 +44,7 @@ const upstream = await startUpstream();
 const cluster = writeClusterFiles(folder);
 const cached = await startServer(cluster, CACHE_ENTRIES);
 const uncached = await startServer(cluster, 0);
+const limited = await startServer(cluster, CACHE_ENTRIES, [LIMIT]);
 
 const [searchSuffix = ""] = SEARCH_PATH;
 const external = names((index) => externalName(index));
@@ -47,6 +52,12 @@ const services = names((index) => CLUSTER_SERVICES[index]?.domain ?? "");
 await benchPath(
   "cached, one address",
   cached,
+  names((index) => `one.${externalName(index)}`),
+  1,
+);
+await benchPath(
+  "cached, one address, behind limit",
+  limited,
   names((index) => `one.${externalName(index)}`),
   1,
 );
@@ -68,6 +79,7 @@ await benchPath("cluster name, no cache", uncached, services, 1);
 await run();
 await cached.server.stop();
 await uncached.server.stop();
+await limited.server.stop();
 upstream.close();
 
 interface Running {
@@ -109,7 +121,9 @@ async function benchPath(
     slot.set(packet);
     // The first of a batch is stamped with the time.
     const together = index % BATCH > 0;
-    const size = receiver.repeat?.(words, (index * SLOT_OCTETS) / 4, packet.length, 4, together) ?? 0;
+    const size =
+      receiver.repeat?.(words, (index * SLOT_OCTETS) / 4, packet.length, 4, together, NAMES_OF_CLIENTS, 1) ??
+      0;
     if (size === 0) receiver.receive(slot, packet.length, port, true);
     else again++;
     do_not_optimize(again + port.sent);
@@ -126,11 +140,16 @@ function checkHit(title: string, receiver: MessageReceiver, packet: Uint8Array, 
   throw new Error(`${title}: ${rcodeName(rcode)} with ${answer.length} records`);
 }
 
-async function startServer(files: ClusterFiles, cacheEntries: number): Promise<Running> {
+async function startServer(
+  files: ClusterFiles,
+  cacheEntries: number,
+  directives: readonly string[] = [],
+): Promise<Running> {
   const { server, log } = await startProductionServer({
     folder,
     upstreamPort: upstream.address().port,
     cacheEntries,
+    directives,
     workload: "hit-path",
     cluster: files,
   });

@@ -1,11 +1,13 @@
 /** The benchmark under floods: `--soak`. */
 import { capture } from "../../scripts/lib/captured-process.ts";
+import { skipWithoutQuic } from "../../test/support/quic.ts";
 import { reloadStorm } from "../../test/support/reload-storm.ts";
 import { USUAL_SIZE } from "../cluster/cluster-shape.ts";
 import { describeMachine } from "../machine.ts";
 import { moveToLoadCore } from "../run/cores.ts";
 import { measureSoak } from "./measure-soak.ts";
-import type { SoakResults, SoakRun, UnreadSample } from "./soak-results.ts";
+import { measureQuicUnread } from "./quic-unread.ts";
+import type { QuicUnreadSample, SoakResults, SoakRun, UnreadSample } from "./soak-results.ts";
 import { measureUnread } from "./unread.ts";
 
 /** Of each flood. */
@@ -18,6 +20,8 @@ const UNREAD = [
   { mebibytes: 170, connections: 1_500, seconds: 20 },
   { mebibytes: 128, connections: 300, seconds: 20 },
 ] as const;
+
+const QUIC_UNREAD = { mebibytes: 170, connections: 1_500, seconds: 20 } as const;
 
 /**
  * @param minutes for each number of threads
@@ -44,7 +48,8 @@ export async function runSoakBenchmark(
     `    ${reloads} reloads done, the longest in ${longestSeconds.toFixed(1)} s; of ${udp.sent} queries over UDP ${udp.lost} lost, of ${tcp.sent} connections ${tcp.lost}`,
   );
   if (reloads !== STORM.reloads || udp.lost + tcp.lost > 0) throw new Error("reloads cost queries");
-  return { startedAt, machine, minutes, runs, unread: await runUnread(folder, say) };
+  const unread = await runUnread(folder, say);
+  return { startedAt, machine, minutes, runs, unread, quicUnread: await runQuicUnread(folder, say) };
 }
 
 async function runUnread(
@@ -65,4 +70,21 @@ async function runUnread(
     );
   }
   return samples;
+}
+
+async function runQuicUnread(
+  folder: string,
+  say: (line: string) => void,
+): Promise<QuicUnreadSample | undefined> {
+  const missing = process.getuid?.() === 0 ? skipWithoutQuic() : "control groups need root";
+  if (missing !== false) {
+    say(`clients of QUIC that vanish: not measured, ${missing}`);
+    return undefined;
+  }
+  say(`${QUIC_UNREAD.connections} QUIC connections whose clients vanish, in ${QUIC_UNREAD.mebibytes} MiB`);
+  const sample = await measureQuicUnread({ ...QUIC_UNREAD, folder });
+  say(
+    `    ${sample.peakMegabytes.toFixed(0)} MB at most, ${sample.kills} killed; of ${sample.asked} questions of a client that stays ${sample.lost} lost, of ${sample.askedAnew} over new connections ${sample.lostAnew}`,
+  );
+  return sample;
 }

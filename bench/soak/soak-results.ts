@@ -10,6 +10,8 @@ export interface SoakResults {
   readonly runs: readonly SoakRun[];
   /** Absent where control groups could not be made. */
   readonly unread?: readonly UnreadSample[] | undefined;
+  /** Absent where control groups could not be made, or QUIC is not available. */
+  readonly quicUnread?: QuicUnreadSample | undefined;
 }
 
 /** Clients that pipeline over TCP and read nothing, and one that asks a question ten times a second, over a connection of its own each time. */
@@ -20,6 +22,26 @@ export interface UnreadSample {
   readonly connections: number;
   readonly asked: number;
   readonly lost: number;
+  readonly kills: number;
+  /** Of the control group. */
+  readonly peakMegabytes: number;
+  readonly residentMegabytes: number;
+}
+
+/** Clients that ask over many QUIC connections and vanish, and one that asks a question ten times a second over one connection. */
+export interface QuicUnreadSample {
+  /** Of the control group. */
+  readonly mebibytes: number;
+  /** Connections that clients began before they vanished. */
+  readonly connections: number;
+  /** Of these, that the server took. */
+  readonly connected: number;
+  /** By the client that stays. */
+  readonly asked: number;
+  readonly lost: number;
+  /** By another client, once a second, over a connection of its own each time. */
+  readonly askedAnew: number;
+  readonly lostAnew: number;
   readonly kills: number;
   /** Of the control group. */
   readonly peakMegabytes: number;

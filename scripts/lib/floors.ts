@@ -44,7 +44,7 @@ export const ROOMS: Readonly<Record<string, readonly (readonly string[])[]>> = {
     ["query"],
     ["chain", "config", "facts", "packed", "stream"],
     ["contract"],
-    ["services"],
+    ["services", "limits"],
     ["*"],
   ],
   upstream: [["config"], ["exchange"], ["tcp", "udp"], ["encrypted"], ["http2"], ["*"], ["quic"]],

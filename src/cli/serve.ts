@@ -13,8 +13,7 @@ import { version } from "../lib/text/version.ts";
 import { SystemClock } from "../lib/time/clock.ts";
 import { loadMemoryRelease } from "../runtime/memory-release.ts";
 import { isPlain, RUNTIME_VARIABLE } from "../runtime/plain.ts";
-import { beginSmall, staySmall } from "../runtime/serving-process.ts";
-import type { SpareMemoryWatch } from "../runtime/spare-memory.ts";
+import { beginSmall, type SmallProcess, staySmall } from "../runtime/serving-process.ts";
 import { ConfigurationError, type CorefileSource } from "../server/configuration/configuration.ts";
 import { systemRandom, thisMachine } from "../server/configuration/machine.ts";
 import type { PluginRegistry } from "../server/configuration/plugin-registry.ts";
@@ -69,7 +68,7 @@ export async function serve(
   const beginning = await beginSmall();
   await nextTurn();
   let heapAtStart = 0;
-  let spareMemory: SpareMemoryWatch | undefined;
+  let small: SmallProcess | undefined;
   const server = new Server({
     // Standard input can only be read once.
     source: () => fromStdin ?? readSource(flags.conf, flags.port),
@@ -92,7 +91,7 @@ export async function serve(
     },
     // The plain way, for comparison or as a fallback.
     ...(process.env.PORTOLAN_UDP === "dgram" && { listenUdp: async () => listenUdp }),
-    onReplaced: () => spareMemory?.soon(),
+    onReplaced: () => small?.soon(),
     onFatal: (message) => ended.resolve({ code: 1, fatal: message }),
   });
   process.title = "portolan";
@@ -133,7 +132,7 @@ export async function serve(
     }
   }
   await nextTurn();
-  spareMemory = await staySmall(beginning, machine.memoryLimit, clock);
+  small = await staySmall(beginning, machine.memoryLimit, clock);
   // Garbage since the sockets were opened.
   if (hasMuch(Math.max(MUCH_AT_START, 1.25 * heapAtStart))) void (await loadMemoryRelease()).allInTurns();
   // A signal during the start may have ended the server.

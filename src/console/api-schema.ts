@@ -111,16 +111,20 @@ const nowWithoutHistory = {
   servedStale: number,
   sampling: object({ interval: integer, missed: number }),
   upstreams: list(
-    object({
-      plugin: text,
-      address: text,
-      exchanges: number,
-      errors: number,
-      mean: orNull(number),
-      p99: orNull(number),
-      failedChecks: number,
-      discarded: number,
-    }),
+    object(
+      {
+        plugin: text,
+        address: text,
+        exchanges: number,
+        errors: number,
+        failures: counts(),
+        mean: orNull(number),
+        p99: orNull(number),
+        failedChecks: number,
+        discarded: number,
+      },
+      ["failures"],
+    ),
   ),
 };
 
@@ -197,10 +201,22 @@ const blocks = list(
   }),
 );
 
+const cachedRow = object({
+  name: text,
+  type: text,
+  rcode: text,
+  ttl: integer,
+  remaining: integer,
+  age: integer,
+  answers: integer,
+  denial: flag,
+});
+
 const caches = list(object({ zones: list(text), entries: integer, octets: integer, maxOctets: integer }));
 
 const machineMembers = {
   finished: number,
+  namespace: orNull(text),
   memory: object({ resident: orNull(number), peak: orNull(number), limit: orNull(number) }),
   cpu: orNull(
     object({ periods: number, throttledPeriods: number, throttled: number, pressure: orNull(number) }),
@@ -252,22 +268,19 @@ const ANSWERS: Readonly<Record<string, Schema>> = {
     refused: refusal,
     blocks,
   }),
-  "/api/v1/cache": object({
-    caches,
-    answers: list(
-      object({
-        name: text,
-        type: text,
-        rcode: text,
-        ttl: integer,
-        remaining: integer,
-        age: integer,
-        answers: integer,
-        denial: flag,
+  "/api/v1/cache": object(
+    {
+      caches,
+      answers: list(cachedRow),
+      more: flag,
+      overview: object({
+        looked: integer,
+        newest: list(cachedRow),
+        zones: list(object({ zone: text, answers: integer })),
       }),
-    ),
-    more: flag,
-  }),
+    },
+    ["overview"],
+  ),
   "/api/v1/replica": object({ now: replicaNow, sha512: text }),
   "/api/v1/fleet": object({
     sources: list(text),
@@ -296,7 +309,7 @@ export const API_SCHEMA: Schema = {
 /** The facts about a server in a capture: parts of the API's answers. Old captures lack the optional ones. */
 export const FACTS_SCHEMA: Schema = object({
   now: object(nowWithoutHistory, ["notReady", "troubles", "servedStale"]),
-  machine: object(machineMembers, ["cpu"]),
+  machine: object(machineMembers, ["cpu", "namespace"]),
   caches,
   configuration: object({ file: text, text, blocks, refused: refusal }, ["refused"]),
 });

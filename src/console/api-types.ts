@@ -57,6 +57,8 @@ export interface UpstreamRow {
   /** Exchanges since the start, and those that brought SERVFAIL, REFUSED or the like. */
   readonly exchanges: number;
   readonly errors: number;
+  /** The errors by rcode; absent in captures of older versions. */
+  readonly failures?: Readonly<Record<string, number>>;
   /** Milliseconds since the start; `null` without exchanges. */
   readonly mean: number | null;
   readonly p99: number | null;
@@ -139,6 +141,8 @@ export interface ClusterRow {
 export interface MachineView {
   /** Finished queries since a console first listened, earlier configurations included. */
   readonly finished: number;
+  /** Of the server's pod; `null` outside of a pod. Absent in captures of older versions. */
+  readonly namespace?: string | null;
   readonly memory: {
     /** Bytes: now, the peak since the start, and the limit of the cgroup. */
     readonly resident: number | null;
@@ -272,6 +276,15 @@ export interface CacheAnswer {
   readonly answers: readonly CachedRow[];
   /** Whether there are more than are shown. */
   readonly more: boolean;
+  /** Without a name: some of everything. */
+  readonly overview?: {
+    /** Answers that were looked at: all of them, if the caches hold no more. */
+    readonly looked: number;
+    /** The youngest first. */
+    readonly newest: readonly CachedRow[];
+    /** The largest first: names by their last two labels. */
+    readonly zones: readonly { readonly zone: string; readonly answers: number }[];
+  };
 }
 
 export interface CachedRow {

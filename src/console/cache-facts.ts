@@ -3,8 +3,8 @@ import { Name, NameError } from "../dns/name.ts";
 import { rcodeName } from "../dns/numbers.ts";
 import { parseRecordType, recordTypeName } from "../dns/type-names.ts";
 import type { ServerControl } from "../plugin/contract/site.ts";
-import { CACHE, type CacheView } from "../plugin/services/cache-view.ts";
-import type { CacheAnswer } from "./api-types.ts";
+import { CACHE, type CachedAnswer, type CacheView } from "../plugin/services/cache-view.ts";
+import type { CacheAnswer, CachedRow } from "./api-types.ts";
 import { badRequest, optionalText, readObject } from "./http/body.ts";
 
 const MOST_ANSWERS = 200;
@@ -16,17 +16,51 @@ export function cacheAnswer(control: ServerControl, name: string): CacheAnswer {
   const answers = wanted === undefined ? [] : caches.flatMap((cache) => cache.look(wanted, MOST_ANSWERS));
   return {
     caches: caches.map(({ zones, entries, octets, maxOctets }) => ({ zones, entries, octets, maxOctets })),
-    answers: answers.slice(0, MOST_ANSWERS).map((answer) => ({
-      name: answer.name.toString(),
-      type: recordTypeName(answer.type),
-      rcode: rcodeName(answer.rcode),
-      ttl: answer.ttl,
-      remaining: answer.remaining,
-      age: answer.age,
-      answers: answer.answers,
-      denial: answer.denial,
-    })),
+    answers: answers.slice(0, MOST_ANSWERS).map(cachedRow),
     more: answers.length >= MOST_ANSWERS,
+    ...(wanted === undefined && { overview: overviewOf(caches) }),
+  };
+}
+
+function cachedRow(answer: CachedAnswer): CachedRow {
+  return {
+    name: answer.name.toString(),
+    type: recordTypeName(answer.type),
+    rcode: rcodeName(answer.rcode),
+    ttl: answer.ttl,
+    remaining: answer.remaining,
+    age: answer.age,
+    answers: answer.answers,
+    denial: answer.denial,
+  };
+}
+
+/** Answers of each cache for the overview: few enough for one turn of the event loop. */
+const MOST_LOOKED = 1_000;
+const MOST_NEWEST = 20;
+const MOST_ZONES = 10;
+/** Last labels of names that the overview groups by. */
+const ZONE_LABELS = 2;
+
+function overviewOf(caches: readonly CacheView[]): NonNullable<CacheAnswer["overview"]> {
+  const answers = caches.flatMap((cache) => cache.look(Name.root, MOST_LOOKED));
+  const zones = new Map<string, number>();
+  for (const { name } of answers) {
+    const zone = name
+      .suffix(name.labelCount - ZONE_LABELS)
+      .toString()
+      .toLowerCase();
+    zones.set(zone, (zones.get(zone) ?? 0) + 1);
+  }
+  return {
+    looked: answers.length,
+    newest: answers
+      .toSorted((one, other) => one.age - other.age)
+      .slice(0, MOST_NEWEST)
+      .map(cachedRow),
+    zones: Array.from(zones, ([zone, count]) => ({ zone, answers: count }))
+      .sort((one, other) => other.answers - one.answers)
+      .slice(0, MOST_ZONES),
   };
 }
 

@@ -15,9 +15,10 @@ import { configurationAnswer } from "./configuration-facts.ts";
 import type { Console } from "./console.ts";
 import type { FleetWatch } from "./fleet-watch.ts";
 import type { Access } from "./http/access.ts";
-import { answerError, answerJson, readBody } from "./http/answer.ts";
+import { answerCsv, answerError, answerJson, readBody } from "./http/answer.ts";
 import { textMember } from "./http/body.ts";
 import { EventStream } from "./http/event-stream.ts";
+import { queriesAsCsv } from "./http/query-csv.ts";
 import { readQuestion } from "./http/question.ts";
 import { RequestError } from "./http/request-error.ts";
 import { Turns } from "./http/turns.ts";
@@ -73,9 +74,14 @@ export class ConsoleApi {
       ["/api/v1/who", reads((_request, { searchParams }) => console.who(rowsIn(searchParams, 50)))],
       [
         "/api/v1/queries",
-        reads(async (_request, { searchParams }) => ({
-          queries: await console.recent(console.filter(searchParams), rowsIn(searchParams, 200)),
-        })),
+        reads(async (_request, { searchParams }, response) => {
+          const format = searchParams.get("format") ?? "json";
+          if (format !== "json" && format !== "csv") throw new RequestError(400, "format: json or csv");
+          const queries = await console.recent(console.filter(searchParams), rowsIn(searchParams, 200));
+          if (format === "json") return { queries };
+          answerCsv(response, queriesAsCsv(queries));
+          return undefined;
+        }),
       ],
       [
         "/api/v1/events",

@@ -4,6 +4,7 @@ import { machineFacts } from "./machine-facts.ts";
 
 /** As Linux 6 writes them, shortened. */
 const FILES: Readonly<Record<string, string>> = {
+  "/var/run/secrets/kubernetes.io/serviceaccount/namespace": "kube-system",
   "/proc/self/cgroup": "0::/kubepods/pod1\n",
   "/sys/fs/cgroup/cpu.stat": "usage_usec 90\nnr_periods 10\nnr_throttled 0\nthrottled_usec 0\n",
   "/sys/fs/cgroup/kubepods/pod1/cpu.stat":
@@ -36,6 +37,7 @@ test("reads what the kernel counts, of both families and all processors", () => 
   assert.deepEqual(
     machineFacts(new Set([53]), 170, (path) => FILES[path]),
     {
+      namespace: "kube-system",
       memory: { resident: 61_440 * 1024, peak: 81_920 * 1024, limit: 170 },
       cpu: { periods: 400, throttledPeriods: 300, throttled: 12_000, pressure: 61.5 },
       udp: { received: 1_500, receiveBufferErrors: 35, sendBufferErrors: 4, socketDrops: 20 },
@@ -47,7 +49,10 @@ test("reads what the kernel counts, of both families and all processors", () => 
 test("tells what is not told", () => {
   assert.deepEqual(
     machineFacts(new Set([53]), undefined, () => undefined),
-    { memory: { resident: null, peak: null, limit: null }, cpu: null, udp: null, conntrack: null },
+    {
+      ...{ namespace: null, memory: { resident: null, peak: null, limit: null } },
+      ...{ cpu: null, udp: null, conntrack: null },
+    },
   );
 });
 

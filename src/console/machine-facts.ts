@@ -3,6 +3,9 @@ import { readFileSync } from "node:fs";
 import { filesOfGroups, type ReadSystemFile } from "../runtime/memory-limit.ts";
 import type { MachineView } from "./api-types.ts";
 
+/** Kubernetes puts it into every pod that has a service account. */
+const NAMESPACE_FILE = "/var/run/secrets/kubernetes.io/serviceaccount/namespace";
+
 /**
  * @param ports of the server's UDP listeners
  * @param limit of the process's memory in bytes
@@ -14,6 +17,7 @@ export function machineFacts(
 ): Omit<MachineView, "finished"> {
   const status = read("/proc/self/status") ?? "";
   return {
+    namespace: read(NAMESPACE_FILE)?.trim() || null,
     memory: {
       resident: kibibytes(status, "VmRSS"),
       peak: kibibytes(status, "VmHWM"),

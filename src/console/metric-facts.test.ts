@@ -36,12 +36,12 @@ test("sums each upstream over rcodes, and tells what went wrong with it", () => 
   assert.deepEqual(upstreamRows(metrics.snapshot()), [
     {
       ...{ plugin: "forward", address: one, exchanges: 100, errors: 1, mean: 2.48, p99: 10 },
-      ...{ failedChecks: 0, discarded: 2 },
+      ...{ failures: { SERVFAIL: 1 }, failedChecks: 0, discarded: 2 },
     },
     // One that has never answered is there as well.
     {
       ...{ plugin: "forward", address: other, exchanges: 0, errors: 0, mean: null, p99: null },
-      ...{ failedChecks: 1, discarded: 0 },
+      ...{ failures: {}, failedChecks: 1, discarded: 0 },
     },
   ]);
 });

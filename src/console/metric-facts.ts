@@ -8,6 +8,7 @@ interface Sums {
   exchanges: number;
   errors: number;
   seconds: number;
+  readonly failures: Record<string, number>;
   readonly buckets: number[];
 }
 
@@ -26,17 +27,21 @@ export function upstreamRows(metrics: readonly MetricSnapshot[]): UpstreamRow[] 
     failed.set(labelValues.slice(0, 2).join(" "), numbers[0] ?? 0);
   for (const { labelValues, numbers } of durations?.series ?? []) {
     const key = labelValues.slice(0, 2).join(" ");
-    const sums = found.get(key) ?? { exchanges: 0, errors: 0, seconds: 0, buckets: [] };
+    const sums = found.get(key) ?? { exchanges: 0, errors: 0, seconds: 0, failures: {}, buckets: [] };
     found.set(key, sums);
     const counts = numbers.subarray(0, -1);
     for (const [at, count] of counts.entries()) sums.buckets[at] = (sums.buckets[at] ?? 0) + count;
     const exchanges = counts.reduce((sum, count) => sum + count, 0);
     sums.exchanges += exchanges;
-    if (!GOOD.has(labelValues[2] ?? "")) sums.errors += exchanges;
+    const rcode = labelValues[2] ?? "";
+    if (!GOOD.has(rcode) && exchanges > 0) {
+      sums.errors += exchanges;
+      sums.failures[rcode] = (sums.failures[rcode] ?? 0) + exchanges;
+    }
     sums.seconds += numbers.at(-1) ?? 0;
   }
   for (const key of failed.keys())
-    if (!found.has(key)) found.set(key, { exchanges: 0, errors: 0, seconds: 0, buckets: [] });
+    if (!found.has(key)) found.set(key, { exchanges: 0, errors: 0, seconds: 0, failures: {}, buckets: [] });
   return Array.from(found, ([key, sums]) => {
     const [plugin = "", address = ""] = key.split(" ");
     return {
@@ -44,6 +49,7 @@ export function upstreamRows(metrics: readonly MetricSnapshot[]): UpstreamRow[] 
       address,
       exchanges: sums.exchanges,
       errors: sums.errors,
+      failures: sums.failures,
       mean: sums.exchanges === 0 ? null : Math.round((1e6 * sums.seconds) / sums.exchanges) / 1000,
       p99: bound(sums, durations?.buckets ?? [], 0.99),
       failedChecks: failed.get(key) ?? 0,

@@ -92,6 +92,26 @@ test("the document shows the figures without its script", async () => {
     assert.ok(shown.includes(part), `${part} is not in ${shown}`);
 });
 
+test("the document shows what is wrong before anything else", async () => {
+  const view = makeView("host");
+  const trouble = {
+    plugin: "secondary",
+    block: "a.test.:53",
+    subject: "a.test.",
+    reason: "not transferred <yet>",
+  };
+  const { text } = await documentWith({
+    ...view,
+    now: { ...view.now, notReady: ["kubernetes"], troubles: [trouble] },
+  });
+  const [, shown = ""] = /<div id="app" hidden>(.*)<\/div>\s*<noscript>/s.exec(text) ?? [];
+  assert.match(
+    shown,
+    /<h2 id="troubles">Problems<\/h2><p class="bad">Not ready: kubernetes\. .*<strong>secondary a\.test\.<\/strong> not transferred &lt;yet> <small>a\.test\.:53<\/small>.*<dl class="tiles">/s,
+  );
+  assert.doesNotMatch((await documentWith(view)).text, /Problems/);
+});
+
 test("a long one is compressed", async () => {
   const points = Array.from({ length: 720 }, (_, at) => ({
     ...POINT,

@@ -67,6 +67,14 @@ export class QueryFilter {
         throw new RequestError(400, `${parameter}: at most ${LONGEST_VALUE} characters`);
       if (value !== "") this.#tests.push(this.#test(parameter, value));
     }
+    this.#testTimes(parameters);
+  }
+
+  #testTimes(parameters: URLSearchParams): void {
+    const from = timeIn(parameters, "from");
+    const to = timeIn(parameters, "to");
+    if (from !== undefined) this.#tests.push(({ time }) => time >= from);
+    if (to !== undefined) this.#tests.push(({ time }) => time <= to);
   }
 
   wants(query: FinishedQuery): boolean {
@@ -110,6 +118,16 @@ export class QueryFilter {
         return ({ plugin }) => plugin === value;
     }
   }
+}
+
+/** A time in milliseconds of the Unix epoch, written as such or as in ISO 8601; `undefined` if it is not given. */
+function timeIn(parameters: URLSearchParams, parameter: string): number | undefined {
+  const value = parameters.get(parameter)?.trim() ?? "";
+  if (value === "") return undefined;
+  const time = /^\d+$/.test(value) ? Number(value) : Date.parse(value);
+  if (!Number.isFinite(time))
+    throw bad(`${parameter}: ${value.slice(0, 40)} is not a time such as 2026-01-31T12:00:00Z`);
+  return time;
 }
 
 /** With a final dot: the name and everything below it; else any name that contains the text. */

@@ -4,7 +4,7 @@ const OWN = "no built-in plugin does the same; write your own (docs/plugins.md)"
 const RESOLVER = "run a resolver such as Unbound and forward to it";
 const BLOCK_LISTS = "'acl' blocks clients, 'hosts' and 'template' answer for single names and whole zones";
 const ZONE_FILES = "'file' and 'auto' serve zone files, 'etcd' serves keys of etcd";
-const LIMITS = "'forward' has max_concurrent; limits for each client need your own plugin (docs/plugins.md)";
+const LIMITS = "'limit' limits the queries of each client";
 
 /** Replacements by plugin name. */
 const REPLACEMENTS: ReadonlyMap<string, string> = new Map([
@@ -41,7 +41,6 @@ const REPLACEMENTS: ReadonlyMap<string, string> = new Map([
   ["recursor", RESOLVER],
   ["redis", ZONE_FILES],
   ["redisc", "'cache' keeps answers in memory"],
-  ["rrl", LIMITS],
   ["split", "'view' selects a server block by the client's address"],
   ["tailscale", OWN],
   ["unbound", RESOLVER],

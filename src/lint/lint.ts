@@ -7,6 +7,9 @@ import { clusterMissing } from "./cluster-missing.ts";
 import { constantExpression } from "./constant-expression.ts";
 import { fallthroughMissing } from "./fallthrough-missing.ts";
 import { forwardLoop } from "./forward-loop.ts";
+import { limitByPod } from "./limit-by-pod.ts";
+import { limitTooLow } from "./limit-too-low.ts";
+import { limitTwice } from "./limit-twice.ts";
 import type { LintBlock } from "./lint-block.ts";
 import { Listeners } from "./listeners.ts";
 import { logShadowed } from "./log-shadowed.ts";
@@ -50,6 +53,9 @@ export const lintRules: readonly LintRule[] = [
   logShadowed,
   metadataOff,
   samePrefix,
+  limitTooLow,
+  limitTwice,
+  limitByPod,
 ];
 
 export interface LintSubject {

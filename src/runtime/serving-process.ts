@@ -2,6 +2,7 @@
 import type { Clock } from "../lib/time/clock.ts";
 import { boundHeap, heapBounds } from "./heap-bounds.ts";
 import { holdBackHelpers } from "./helper-threads.ts";
+import { keepShapes } from "./kept-shapes.ts";
 import { mapLargeBuffers } from "./memory-release.ts";
 import { type MemoryMapping, readLastingMappings } from "./program-pages.ts";
 import { takeSmallPages } from "./small-pages.ts";
@@ -10,6 +11,11 @@ import { loadSpareMemory, type SpareMemoryWatch, watchSpareMemory } from "./spar
 /** The state from before other threads existed, for {@link staySmall}. */
 export interface SmallBeginning {
   readonly lasting: readonly MemoryMapping[];
+}
+
+/** What a server holds on to for as long as it serves. */
+export interface SmallProcess extends SpareMemoryWatch {
+  readonly shapes: readonly object[];
 }
 
 /** Call it before anything large is made, and before any other thread is started. */
@@ -30,8 +36,8 @@ export async function staySmall(
   { lasting }: SmallBeginning,
   limit: number | undefined,
   clock: Clock,
-): Promise<SpareMemoryWatch> {
+): Promise<SmallProcess> {
   boundHeap(heapBounds(limit), clock);
   holdBackHelpers();
-  return watchSpareMemory(await loadSpareMemory(lasting), clock);
+  return { ...watchSpareMemory(await loadSpareMemory(lasting), clock), shapes: keepShapes() };
 }

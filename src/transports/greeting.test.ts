@@ -78,7 +78,8 @@ test("the first datagram with a greeting in a batch has its time noted", () => {
 
 test("answers are repeated without a port while no greeting is expected", () => {
   const { told, greeted, state, give } = prepare();
-  const repeat = (): number | undefined => greeted.repeat?.(new Int32Array(4), 0, 12, 4, false);
+  const repeat = (): number | undefined =>
+    greeted.repeat?.(new Int32Array(4), 0, 12, 4, false, new Int32Array(4), 1);
   assert.equal(repeat(), undefined);
   state.greeting = undefined;
   assert.equal(repeat(), 7);

@@ -41,6 +41,27 @@ class Ipv6Words {
 const MAPPED_WORD = new Int32Array(Uint8Array.of(0, 0, 0xff, 0xff).buffer)[0] ?? 0;
 const MAPPED = new Ipv6Words(0, 0, 0, MAPPED_WORD, 0);
 
+/** Copies the address out of a socket address at the word `at`. @returns the family */
+export function copyAddressWords(names: Int32Array, at: number, words: Int32Array): 4 | 6 {
+  if (((names[at] as number) & 0xffff) === Linux.AF_INET) {
+    words[0] = names[at + 1] as number;
+    return 4;
+  }
+  const first = names[at + 2] as number;
+  const second = names[at + 3] as number;
+  const third = names[at + 4] as number;
+  const last = names[at + 5] as number;
+  if ((first | second) === 0 && third === MAPPED_WORD) {
+    words[0] = last;
+    return 4;
+  }
+  words[0] = first;
+  words[1] = second;
+  words[2] = third;
+  words[3] = last;
+  return 6;
+}
+
 /**
  * The words are numbers of the object itself: a small array would take three objects and far more memory. IPv4, the usual case,
  * needs two of them.
@@ -104,6 +125,19 @@ export class KeptEndpoint implements Endpoint {
 
   get octets(): Uint8Array {
     return readAddressOctets(octetsOf(this), 0);
+  }
+
+  copyAddress(words: Int32Array): 4 | 6 {
+    const rest = this.#rest;
+    if (rest === undefined || this.family === 4) {
+      words[0] = this.#address;
+      return 4;
+    }
+    words[0] = rest.first;
+    words[1] = rest.second;
+    words[2] = rest.third;
+    words[3] = this.#address;
+    return 6;
   }
 
   snapshot(): Endpoint {

@@ -57,10 +57,19 @@ export interface MessageReceiver {
    * @param length of the message in octets
    * @param family of the client's address
    * @param together as above; true for the {@link receive} that follows
+   * @param names words of the machine; the client's address begins at the word `addressAt`, one for IPv4 and four for IPv6
    * @returns octets of the reply; 0 if the message is unchanged and must be received as usual
    */
   readonly repeat?:
-    | ((words: Int32Array, at: number, length: number, family: 4 | 6, together: boolean) => number)
+    | ((
+        words: Int32Array,
+        at: number,
+        length: number,
+        family: 4 | 6,
+        together: boolean,
+        names: Int32Array,
+        addressAt: number,
+      ) => number)
     | undefined;
 }
 

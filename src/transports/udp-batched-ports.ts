@@ -9,7 +9,7 @@ import {
 } from "../runtime/linux/datagram-batch.ts";
 import { readAddress, readAddressOctets, readFamily, readPort } from "../runtime/linux/socket-address.ts";
 import { askedEndpoint, SlotLocal } from "./asked-endpoint.ts";
-import { type AddressBuffer, KeptEndpoint } from "./kept-endpoint.ts";
+import { type AddressBuffer, copyAddressWords, KeptEndpoint } from "./kept-endpoint.ts";
 import type { ReplyPort } from "./transport.ts";
 
 /** The socket of the datagrams, as their ways back see it. */
@@ -85,6 +85,10 @@ export class SlotPort implements ReplyPort, Endpoint {
 
   get octets(): Uint8Array {
     return readAddressOctets(this.#transport.received.names, this.#nameAt);
+  }
+
+  copyAddress(words: Int32Array): 4 | 6 {
+    return copyAddressWords(this.#transport.names, this.#slot * NAME_WORDS, words);
   }
 
   snapshot(): Endpoint {

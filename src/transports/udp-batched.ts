@@ -10,6 +10,7 @@ import {
   type BatchOptions,
   CONTROL_WORDS,
   NAME_STRIDE,
+  NAME_WORDS,
   ReceiveBatch,
   type ReturnBatch,
   SendBatch,
@@ -361,7 +362,10 @@ class BatchedUdpTransport implements Transport, Reader, DatagramTransport {
     const { repeat } = receiver;
     if (repeat !== undefined) {
       const family = this.#family === 4 ? 4 : readFamily(received.names, nameAt);
-      const size = repeat(received.words, slot * received.slotWords, length, family, together);
+      const addressAt =
+        slot * NAME_WORDS + (this.#family === 4 ? IPV4_WORD : family === 4 ? MAPPED_WORD : IPV6_WORD);
+      const { words, slotWords } = received;
+      const size = repeat(words, slot * slotWords, length, family, together, this.names, addressAt);
       if (size > 0) {
         if (!this.#closed) this.#returning.commit(slot, size);
         return;
@@ -379,6 +383,11 @@ function isAt(words: Uint32Array, at: number, wanted: Uint32Array): boolean {
   for (let word = 0; word < wanted.length; word++) if (words[at + word] !== wanted[word]) return false;
   return true;
 }
+
+/** Where an address begins in a socket address, in words; a mapped IPv4 address is the end of an IPv6 address. */
+const IPV4_WORD = SocketAddress4.ADDRESS / 4;
+const IPV6_WORD = SocketAddress6.ADDRESS / 4;
+const MAPPED_WORD = IPV6_WORD + 3;
 
 const NO_INFO = new Uint32Array(0);
 /** Distinct arrival data: one per address and interface of this machine. */

@@ -151,7 +151,7 @@ for (const [title, from, to, message] of [
     /upstreamResolvers\.policy: one of Random, RoundRobin, Sequential/,
   ],
   [
-    "a TTL that is none",
+    "a TTL that is not a duration",
     "positiveTTL: 1h",
     "positiveTTL: long",
     /cache\.positiveTTL: a duration such as '1h'/,

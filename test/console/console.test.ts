@@ -154,6 +154,39 @@ describe("the API", () => {
     assert.equal((await send("/api/v1/queries?type=QQ")).status, 400);
   });
 
+  test("has the queries of a time alone, and exports them as CSV", async () => {
+    const rows = async (query: string): Promise<readonly QueryRow[]> =>
+      (await get<{ queries: QueryRow[] }>(`queries?${query}`)).queries;
+    const all = await rows("rows=1000");
+    const middle = all[Math.floor(all.length / 2)]?.time ?? 0;
+    const later = await rows(`rows=1000&from=${Math.ceil(middle)}`);
+    assert.ok(later.length > 0 && later.length < all.length && later.every(({ time }) => time >= middle));
+    const earlier = await rows(`rows=1000&to=${encodeURIComponent(new Date(middle).toISOString())}`);
+    assert.ok(earlier.length > 0 && earlier.every(({ time }) => time <= middle));
+    assert.equal((await send("/api/v1/queries?from=yesterday")).status, 400);
+    assert.equal((await send("/api/v1/queries?format=xml")).status, 400);
+    const { status, headers, body } = await send("/api/v1/queries?format=csv&name=nope.shop");
+    assert.deepEqual([status, headers["content-disposition"]], [200, 'attachment; filename="queries.csv"']);
+    const [heading, ...lines] = body.trimEnd().split("\r\n");
+    assert.match(heading ?? "", /^time,name,type,rcode,client,/);
+    assert.ok(lines.length >= 3, body);
+    for (const line of lines)
+      assert.match(line, /^\d{4}-\S+Z,nope\.shop\.svc\.cluster\.local\.,A,NXDOMAIN,127\.0\.0\.1,/);
+  });
+
+  test("shows the largest zones of the cache and its freshest answers without a name", async () => {
+    const { answers, overview } = await get<CacheAnswer>("cache");
+    assert.deepEqual(answers, []);
+    assert.ok((overview?.looked ?? 0) >= 2, JSON.stringify(overview));
+    assert.ok(overview?.zones.some(({ zone, answers }) => zone === "cluster.local." && answers >= 2));
+    const ages = overview?.newest.map(({ age }) => age) ?? [];
+    assert.deepEqual(
+      ages,
+      ages.toSorted((one, other) => one - other),
+    );
+    assert.equal((await get<CacheAnswer>("cache?name=example.org")).overview, undefined);
+  });
+
   test("counts", async () => {
     const now = await eventually<NowView>("now", ({ minute }) => minute.queries >= 9);
     assert.ok((now.minute.rcodes.NXDOMAIN ?? 0) >= 3, JSON.stringify(now.minute));
@@ -474,6 +507,38 @@ describe("the page", { skip: skipWithout("chromium") }, () => {
     await page.close();
   });
 
+  test("looks up a name of any type through a listener and a transport", async () => {
+    const page = await browser.newPage();
+    await open(page, "names");
+    await page.click("text=Look up any name");
+    await page.fill("input[name=any]", "db.shop.svc.cluster.local");
+    await page.selectOption("select[name=type]", "AAAA");
+    await page.selectOption("select[name=transport]", "tcp");
+    await page.selectOption("select[name=listener]", { index: 1 });
+    const sent = page.waitForRequest("**/api/v1/explain");
+    await page.click("text=Ask");
+    const question = (await sent).postDataJSON();
+    assert.deepEqual(
+      [question.name, question.type, question.transport],
+      ["db.shop.svc.cluster.local", "AAAA", "tcp"],
+    );
+    assert.match(question.listener, /^dns:\/\/127\.0\.0\.1:\d+$/);
+    await page.waitForSelector(".verdict");
+    await page.close();
+  });
+
+  test("says what was counted at the pointer, and shows the most frequent names on the first page", async () => {
+    const page = await browser.newPage();
+    await open(page, "now");
+    await page.getByRole("heading", { name: "Most frequent names" }).waitFor();
+    await page.getByRole("heading", { name: "Most frequent clients" }).waitFor();
+    await page.locator(".plot").first().hover();
+    await page.waitForFunction(
+      "/^\\d\\d:\\d\\d:\\d\\d: all .*, NXDOMAIN .*, errors /.test(document.querySelector('.readout').textContent)",
+    );
+    await page.close();
+  });
+
   test("removes an answer after sign-in", async () => {
     await ask(server, "kept.example.org.");
     const page = await browser.newPage();
@@ -582,7 +647,7 @@ describe("the page", { skip: skipWithout("chromium") }, () => {
       await route.continue();
     });
     await open(page, "now");
-    assert.deepEqual(asked, ["/api/v1/events"]);
+    assert.equal(asked[0], "/api/v1/events");
     await page.close();
   });
 

@@ -39,16 +39,26 @@ const FRONTS: readonly (readonly string[])[] = [
   ["loadbalance", "cache {\n keepttl\n}"],
   ["prometheus 127.0.0.1:0", "cache {\n success 16 3\n denial 16 3\n}"],
   ["cache 30", "minimal"],
+  ["limit {\n all 30 60\n}", "cache 30"],
+  [
+    "prometheus 127.0.0.1:0",
+    "errors",
+    "limit {\n all 40\n nxdomain 8\n large 25\n large_size 40\n}",
+    "cache 30",
+  ],
+  ["loadbalance", "limit {\n nodata 1\n nxdomain 5\n exempt 192.0.2.7\n action refused\n}", "cache 30"],
+  ["rrl {\n requests-per-second 90\n window 1\n}", "cache 30"],
   ["prometheus 127.0.0.1:0", "cache {\n prefetch 2 1s 50%\n}"],
   ["prometheus 127.0.0.1:0", "log", "cache 30"],
   ["acl {\n block net 192.0.2.7/32\n}", "cache 30"],
+  ["rrl {\n responses-per-second 3\n slip-ratio 2\n}", "cache 30"],
   ["bufsize 600", "cache 30"],
   ["metadata", "prometheus 127.0.0.1:0", "cache 30"],
   ["view own {\n expr client_ip() == '192.0.2.1'\n}", "cache 30"],
   ["rewrite ttl regex .* 7", "cache 30"],
 ];
 
-const REPEATING = 6;
+const REPEATING = 10;
 
 /** The word of a memory at which a message begins. */
 const MESSAGE_AT = 100;
@@ -59,11 +69,14 @@ class Port implements ReplyPort {
   readonly words = new Int32Array(1024);
   readonly octets = new Uint8Array(this.words.buffer, 4 * MESSAGE_AT, 2048);
   readonly #out = new Uint8Array(4096);
+  /** The address as words of the machine. */
+  readonly names: Int32Array;
   reply = "nothing";
   again = 0;
 
   constructor(last: number) {
     this.client = new FixedEndpoint(`192.0.2.${last}`, 4242, Uint8Array.of(192, 0, 2, last));
+    this.names = new Int32Array(this.client.octets.slice().buffer);
   }
 
   keep(): ReplyPort {
@@ -129,7 +142,7 @@ class Side implements AsyncDisposable {
     port.octets.set(octets);
     if (!this.#byWord) this.#receiver.receive(port.octets, octets.length, port);
     else {
-      const size = this.#receiver.repeat?.(words, MESSAGE_AT, octets.length, 4, false) ?? 0;
+      const size = this.#receiver.repeat?.(words, MESSAGE_AT, octets.length, 4, false, port.names, 0) ?? 0;
       if (size > 0) {
         port.again++;
         port.reply = Buffer.from(port.octets.subarray(0, size)).toString("hex");

@@ -1,5 +1,5 @@
 /**
- * Sends queries to a port of this machine as fast as the system takes them, and reads no answer: `node udp-flood-sender.ts PORT KIND`.
+ * Sends queries to a port as fast as the system takes them, and reads no answer: `node udp-flood-sender.ts PORT KIND [ADDRESS]`.
  * At SIGTERM, or after a minute, it prints how many it sent and ends.
  */
 import { createSocket } from "node:dgram";
@@ -13,7 +13,7 @@ const LONGEST_MS = 60_000;
 /** Where the name of a query begins: behind the header and the length of the first label. */
 const FIRST_LABEL = 13;
 
-const [port, kind] = process.argv.slice(2);
+const [port, kind, address = "127.0.0.1"] = process.argv.slice(2);
 
 /** The contents of the n-th datagram. */
 const KINDS: Readonly<Record<FloodKind, readonly Uint8Array[]>> = {
@@ -50,7 +50,7 @@ setPriority(constants.priority.PRIORITY_LOW);
 
 // Refused and dropped datagrams are a part of any flood.
 socket.on("error", () => undefined);
-socket.connect(Number(port), "127.0.0.1", () => {
+socket.connect(Number(port), address, () => {
   const end = setTimeout(finishOnce, LONGEST_MS);
   let ended = false;
   function finishOnce(): void {

@@ -1,6 +1,6 @@
 /** Signed zone files, judged by the tools of others. */
 import assert from "node:assert/strict";
-import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { mkdtempSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { suite, test } from "node:test";
@@ -12,6 +12,7 @@ import { ask } from "../support/dns-client.ts";
 import { freePort } from "../support/free-ports.ts";
 import { newKeyFiles } from "../support/key-files.ts";
 import { run } from "../support/program.ts";
+import { untilTrue } from "../support/until-true.ts";
 
 const ZONE = `$TTL 60
 @ SOA a. b. 5 7200 3600 1209600 300
@@ -117,8 +118,13 @@ test("valid signatures are left alone; a newer file and a new key are not", asyn
     await waitFor(/Skipping signing zone "example.org." in/);
     // A zone with a fault leaves the signed file as it is, and is named once.
     const before = readFileSync(join(folder, "db.example.org.signed"), "utf8");
-    await new Promise((resolve) => setTimeout(resolve, 20));
-    writeFileSync(join(folder, "db"), "www A nonsense\n");
+    // The time of a file is as coarse as the kernel's clock.
+    const changedAt = () => statSync(join(folder, "db"), { bigint: true }).mtimeNs;
+    const first = changedAt();
+    await untilTrue(() => {
+      writeFileSync(join(folder, "db"), "www A nonsense\n");
+      return changedAt() !== first;
+    });
     await clock.settle(60_000);
     await waitFor(/\[WARNING\] plugin\/sign: Error signing "example.org." from ".*db": failed to parse/);
     assert.equal(readFileSync(join(folder, "db.example.org.signed"), "utf8"), before);

@@ -90,6 +90,8 @@ function labelled(label: string, text: string): string {
 function stepLines(step: Step, number: number, painted: Painter): string[] {
   const { depth, plugin, decision, asked, notes, milliseconds } = step;
   const indent = "   ".repeat(depth);
+  // What follows had no part in the answer.
+  if (plugin === "aside") return [`  ${indent}    ${decision}`];
   const time = milliseconds === undefined ? "" : formatMilliseconds(milliseconds);
   const start = `  ${indent}${String(number).padStart(2)}  ${plugin.padEnd(LABEL)} ${decision}`;
   const room = Math.max(2, WIDTH - start.length - time.length);

@@ -369,6 +369,28 @@ test("caches that may grow beyond the limit", () => {
   assert.match(remedies[0]?.patch ?? "", /"limits":\{"memory":"224Mi"\}/);
 });
 
+test("commands name the server's own namespace and workload", () => {
+  const caches = [{ zones: ["."], entries: 1, octets: 0, maxOctets: 100 * 2 ** 20 }];
+  const known = facts({ caches });
+  const last = {
+    ...known,
+    now: { ...known.now, hostname: "edge-dns-5d78c9869d-7q2xk" },
+    machine: { ...known.machine, namespace: "dns-system" },
+  };
+  const { findings, notExamined } = diagnose(capture({ last, pod: undefined }), {
+    server: "-server 127.0.0.1:9000",
+    doctor: "-server 127.0.0.1:9000",
+  });
+  assert.equal(
+    notExamined.find(({ code }) => code === "probes")?.reason,
+    "the manifest of the server is not known: kubectl -n dns-system get deployment edge-dns -o yaml | portolan doctor -server 127.0.0.1:9000 -manifest -",
+  );
+  assert.equal(
+    findings.find(({ code }) => code === "memory")?.remedies[0]?.patch,
+    "kubectl -n dns-system set resources deployment edge-dns --limits=memory=224Mi",
+  );
+});
+
 describe("probes", () => {
   for (const [title, who, pod] of [
     ["killed in lameduck", "terminationGracePeriodSeconds", { gracePeriod: 12 }],

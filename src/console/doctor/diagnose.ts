@@ -2,7 +2,7 @@
 import { aaaaNoise } from "./aaaa.ts";
 import { absentNames } from "./absent-names.ts";
 import type { Capture } from "./capture.ts";
-import { clusterData, notReady, refusedCorefile, zoneData } from "./duty.ts";
+import { clusterData, limitedClients, notReady, refusedCorefile, zoneData } from "./duty.ts";
 import {
   type CommandFlags,
   FINDING_CODES,
@@ -46,6 +46,7 @@ const RULES: Readonly<Record<FindingCode, Rule>> = {
   servfail,
   "refused-corefile": refusedCorefile,
   "zone-data": zoneData,
+  "limited-clients": limitedClients,
   "stale-answers": staleAnswers,
   stalls,
   "search-path": searchPath,
@@ -84,6 +85,7 @@ const URGENT: readonly FindingCode[] = [
   "lying-upstream",
   "conntrack",
   "udp-drops",
+  "limited-clients",
   "slow-upstream",
   "memory",
   "probes",

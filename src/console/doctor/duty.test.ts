@@ -153,6 +153,22 @@ test("a zone that was never transferred", () => {
   ]);
 });
 
+test("clients above a limit", () => {
+  const now = {
+    troubles: [
+      trouble("limit", "10.1.2.3", "exceeds the limit 'all': 900 queries in a minute"),
+      trouble("limit", "10.1.2.3", "exceeds the limit 'nxdomain': 90 queries in a minute"),
+    ],
+  };
+  const [finding, ...others] = seen({}, { now }).findings;
+  assert.deepEqual([finding?.code, others], ["limited-clients", []]);
+  assert.equal(finding?.title, "1 client above a limit: 10.1.2.3");
+  assert.deepEqual(finding?.causes[0], {
+    who: "limit 10.1.2.3",
+    figure: "exceeds the limit 'all': 900 queries in a minute",
+  });
+});
+
 test("stale answers, while it ran or since the start", () => {
   for (const [first, last, title] of [
     [{}, { now: { servedStale: 300 }, finished: 10_300 }, /^300 queries \(100 %\) .* while this ran$/],
@@ -205,5 +221,12 @@ test("captures of older servers are judged as far as they go", () => {
   const missing = notExamined
     .filter(({ reason }) => reason.includes("older version"))
     .map(({ code }) => code);
-  assert.deepEqual(missing, ["not-ready", "cluster-data", "refused-corefile", "zone-data", "stale-answers"]);
+  assert.deepEqual(missing, [
+    "not-ready",
+    "cluster-data",
+    "refused-corefile",
+    "zone-data",
+    "limited-clients",
+    "stale-answers",
+  ]);
 });

@@ -3,18 +3,20 @@ import { countOf } from "../../lib/text/count-of.ts";
 import type { TroubleRow } from "../api-types.ts";
 import type { Capture } from "./capture.ts";
 import { shellWord } from "./command-words.ts";
-import type { Cause, FindingCode, NotExamined, Remedy, Rule } from "./finding.ts";
+import { type Cause, notReported, type Remedy, type Rule } from "./finding.ts";
 
 const MOST_CAUSES = 8;
 
 /** Plugins whose faults have rules of their own. */
 const CLUSTER_PLUGINS: ReadonlySet<string> = new Set(["kubernetes", "istio"]);
+/** Their faults are clients. */
+const LIMITING_PLUGINS: ReadonlySet<string> = new Set(["limit", "rrl"]);
 const UPSTREAM_PLUGINS: ReadonlySet<string> = new Set(["forward", "grpc", "stub", "unbound"]);
 
 export const notReady: Rule = (capture) => {
   const { last } = capture;
   const waiting = last?.now.notReady;
-  if (last === undefined || waiting === undefined) return [notTold("not-ready", capture)];
+  if (last === undefined || waiting === undefined) return [notReported("not-ready", capture)];
   if (waiting.length === 0) return [];
   const troubles = troublesOf(capture);
   const causes = waiting.flatMap((plugin): Cause[] => {
@@ -37,7 +39,7 @@ export const notReady: Rule = (capture) => {
 };
 
 export const clusterData: Rule = (capture) => {
-  if (capture.last?.now.troubles === undefined) return [notTold("cluster-data", capture)];
+  if (capture.last?.now.troubles === undefined) return [notReported("cluster-data", capture)];
   const { clusters } = capture.last.now;
   const troubles = troublesOf(capture).filter(({ plugin }) => CLUSTER_PLUGINS.has(plugin));
   // Without an API there is no fault to report, but the resources are awaited nevertheless.
@@ -66,14 +68,15 @@ export const clusterData: Rule = (capture) => {
 
 /** In the API's words: which verbs on which resource are missing, and for which user. */
 const MISSING_RIGHT = /needs the verbs? (.+?) on resource "([^"]+)" of API group "([^"]*)"/;
-const SERVICE_ACCOUNT = /"?system:serviceaccount:([a-z0-9-]+):([a-z0-9.-]+)"?/;
+/** Text of a proxy may be cut: half a name would be a wrong one. */
+const SERVICE_ACCOUNT = /"system:serviceaccount:([a-z0-9-]+):([a-z0-9.-]+)"/;
 
 function clusterRemedies(causes: readonly Cause[]): Remedy[] {
   const remedies = causes.flatMap(({ figure }): Remedy[] => {
     const [, verbs, resource, group] = MISSING_RIGHT.exec(figure) ?? [];
     if (verbs === undefined || resource === undefined) return [];
     const full = group === undefined || group === "" ? resource : `${resource}.${group}`;
-    const text = `allow ${verbs} on ${full} to the server's service account`;
+    const text = `grant the server's service account ${verbs} on ${full}`;
     const [, namespace, account] = SERVICE_ACCOUNT.exec(figure) ?? [];
     if (namespace === undefined || account === undefined) return [{ text: `${text}, in its ClusterRole` }];
     const role = `${account}-${resource}`;
@@ -98,9 +101,9 @@ function clusterRemedies(causes: readonly Cause[]): Remedy[] {
 
 export const refusedCorefile: Rule = (capture) => {
   const configuration = capture.last?.configuration;
-  if (configuration === undefined) return [notTold("refused-corefile", capture)];
+  if (configuration === undefined) return [notReported("refused-corefile", capture)];
   const { refused, file } = configuration;
-  if (refused === undefined) return [notTold("refused-corefile", capture)];
+  if (refused === undefined) return [notReported("refused-corefile", capture)];
   if (refused === null) return [];
   const errors = refused.diagnostics.filter(({ severity }) => severity === "error");
   return [
@@ -129,9 +132,10 @@ export const refusedCorefile: Rule = (capture) => {
 };
 
 export const zoneData: Rule = (capture) => {
-  if (capture.last?.now.troubles === undefined) return [notTold("zone-data", capture)];
+  if (capture.last?.now.troubles === undefined) return [notReported("zone-data", capture)];
   const troubles = troublesOf(capture).filter(
-    ({ plugin }) => !CLUSTER_PLUGINS.has(plugin) && !UPSTREAM_PLUGINS.has(plugin),
+    ({ plugin }) =>
+      !CLUSTER_PLUGINS.has(plugin) && !UPSTREAM_PLUGINS.has(plugin) && !LIMITING_PLUGINS.has(plugin),
   );
   if (troubles.length === 0) return [];
   return [
@@ -157,6 +161,31 @@ export const zoneData: Rule = (capture) => {
   ];
 };
 
+export const limitedClients: Rule = (capture) => {
+  if (capture.last?.now.troubles === undefined) return [notReported("limited-clients", capture)];
+  const troubles = troublesOf(capture).filter(({ plugin }) => LIMITING_PLUGINS.has(plugin));
+  if (troubles.length === 0) return [];
+  const clients = [...new Set(troubles.map(({ subject }) => subject))];
+  return [
+    {
+      code: "limited-clients",
+      title: `${countOf(clients.length, "client")} above a limit: ${clients.slice(0, 3).join(", ")}`,
+      explanation:
+        "Queries above a limit are truncated, refused or dropped. A client that retries without a pause loses its own answers, a limit that is too low those of others as well.",
+      share: undefined,
+      figures: { clients: clients.length },
+      causes: troubles
+        .slice(0, MOST_CAUSES)
+        .map(({ plugin, subject, reason }) => ({ who: `${plugin} ${subject}`, figure: reason })),
+      remedies: [
+        {
+          text: "find out why these clients ask so often; or raise the limit, or exempt them, and count first with dry_run",
+        },
+      ],
+    },
+  ];
+};
+
 /** Faults of upstreams by address. */
 export function upstreamFaults(capture: Capture): ReadonlyMap<string, string> {
   const troubles = troublesOf(capture).filter(({ plugin }) => UPSTREAM_PLUGINS.has(plugin));
@@ -165,14 +194,4 @@ export function upstreamFaults(capture: Capture): ReadonlyMap<string, string> {
 
 function troublesOf({ last }: Capture): readonly TroubleRow[] {
   return last?.now.troubles ?? [];
-}
-
-function notTold(code: FindingCode, { last }: Capture): NotExamined {
-  return {
-    code,
-    reason:
-      last === undefined
-        ? "the capture has no facts about the server"
-        : "the server is an older version, which does not report it",
-  };
 }

@@ -42,6 +42,7 @@ export const FINDING_CODES = [
   "servfail",
   "refused-corefile",
   "zone-data",
+  "limited-clients",
   "stale-answers",
   "stalls",
   "search-path",
@@ -76,6 +77,17 @@ export interface CommandFlags {
 
 /** For a capture, which does not name its server. */
 export const USUAL_FLAGS: CommandFlags = { server: "-server 127.0.0.1:8184", doctor: "" };
+
+/** For a rule on facts that the capture does not have. */
+export function notReported(code: FindingCode, { last }: Capture): NotExamined {
+  return {
+    code,
+    reason:
+      last === undefined
+        ? "the capture has no facts about the server"
+        : "the server is an older version, which does not report it",
+  };
+}
 
 export function isFinding(each: Finding | NotExamined): each is Finding {
   return "title" in each;

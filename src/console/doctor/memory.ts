@@ -1,13 +1,17 @@
 /** Compares the server's memory limit with the size that its caches may reach. */
+import type { Capture } from "./capture.ts";
 import { shellWord } from "./command-words.ts";
 import { mebibytes, percent, type Rule } from "./finding.ts";
+import { kubectl, serverWorkload } from "./server-workload.ts";
+import type { WorkloadName } from "./workload-names.ts";
 
 const NEARLY_ALL = 0.9;
 /** The headroom of a new limit, for listing the cluster again and for bursts. */
 const ROOM = 1.3;
 const STEP = 32 * 2 ** 20;
 
-export const memory: Rule = ({ last, pod }) => {
+export const memory: Rule = (capture) => {
+  const { last, pod } = capture;
   const facts = last?.machine.memory;
   const limit = pod?.memoryLimit ?? facts?.limit ?? undefined;
   if (facts === undefined || last === undefined)
@@ -21,12 +25,7 @@ export const memory: Rule = ({ last, pod }) => {
   const need = Math.max(resident + growth, facts.peak ?? 0);
   if (need < NEARLY_ALL * limit) return [];
   const wanted = Math.ceil((need * ROOM) / STEP) * STEP;
-  const container = pod?.container ?? "coredns";
-  const resources = {
-    containers: [{ name: container, resources: { limits: { memory: `${wanted / 2 ** 20}Mi` } } }],
-  };
-  const patch = JSON.stringify({ spec: { template: { spec: resources } } });
-  const [kind = "", name = ""] = pod?.owner.split("/") ?? ["deployment", "coredns"];
+  const workload = serverWorkload(capture);
   return [
     {
       code: "memory",
@@ -44,9 +43,16 @@ export const memory: Rule = ({ last, pod }) => {
       remedies: [
         {
           text: `raise the limit to ${mebibytes(wanted)}, or reduce the capacity of 'cache'`,
-          patch: `kubectl -n ${shellWord(pod?.namespace ?? "kube-system")} patch ${kind} ${shellWord(name)} -p ${shellWord(patch)}`,
+          ...(workload !== undefined && { patch: limitPatch(workload, pod, `${wanted / 2 ** 20}Mi`) }),
         },
       ],
     },
   ];
 };
+
+function limitPatch(workload: WorkloadName, pod: Capture["pod"], memory: string): string {
+  // Without the manifest the name of the container is not known.
+  if (pod === undefined) return `${kubectl("set resources", workload)} --limits=memory=${memory}`;
+  const resources = { containers: [{ name: pod.container, resources: { limits: { memory } } }] };
+  return `${kubectl("patch", workload)} -p ${shellWord(JSON.stringify({ spec: { template: { spec: resources } } }))}`;
+}

@@ -6,6 +6,7 @@ import { parseGoDuration } from "../../lib/time/duration.ts";
 import type { PodTemplate, Probe } from "./capture.ts";
 import { shellWord } from "./command-words.ts";
 import type { Rule } from "./finding.ts";
+import { kubectl, serverWorkload } from "./server-workload.ts";
 
 /** Seconds for pending queries after lameduck. */
 const MARGIN = 5;
@@ -18,14 +19,20 @@ interface Fault {
   readonly patch: object;
 }
 
-export const probes: Rule = ({ pod, last }, _traffic, { doctor }) => {
-  if (pod === undefined)
+export const probes: Rule = (capture, _traffic, { doctor }) => {
+  const { pod, last } = capture;
+  if (pod === undefined) {
+    const workload = serverWorkload(capture);
     return [
       {
         code: "probes",
-        reason: `the pod of the server is not known: kubectl -n kube-system get deployment portolan -o yaml | portolan doctor ${doctor === "" ? "" : `${doctor} `}-manifest -`,
+        reason:
+          workload === undefined
+            ? "the pod of the server is not known: -manifest FILE takes the manifest of its Deployment, DaemonSet or pod"
+            : `the manifest of the server is not known: ${kubectl("get", workload)} -o yaml | portolan doctor ${doctor === "" ? "" : `${doctor} `}-manifest -`,
       },
     ];
+  }
   if (last === undefined) return [{ code: "probes", reason: "the capture has no facts about the server" }];
   const corefile = readCorefile(last.configuration.text);
   const faults = [...faultsOf(pod, corefile)];

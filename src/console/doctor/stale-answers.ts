@@ -1,21 +1,13 @@
 /** Answers that the cache gave after they had expired. */
-import { percent, queryCount, type Rule } from "./finding.ts";
+import { notReported, percent, queryCount, type Rule } from "./finding.ts";
 
 const LEAST = 3;
 const LEAST_SHARE = 0.005;
 
-export const staleAnswers: Rule = ({ first, last }, traffic) => {
+export const staleAnswers: Rule = (capture, traffic) => {
+  const { first, last } = capture;
   const served = last?.now.servedStale;
-  if (served === undefined)
-    return [
-      {
-        code: "stale-answers",
-        reason:
-          last === undefined
-            ? "the capture has no facts about the server"
-            : "the server is an older version, which does not report it",
-      },
-    ];
+  if (served === undefined) return [notReported("stale-answers", capture)];
   const before = first?.now.servedStale ?? 0;
   const isRecent = first !== undefined && served - before >= LEAST;
   // Without a share, the number since the start is compared with all queries since then.

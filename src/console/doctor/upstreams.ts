@@ -151,9 +151,12 @@ function slowAnswers(traffic: Traffic): (Finding | NotExamined)[] {
 export const failingUpstreams: Rule = (capture, traffic) => {
   if (capture.last === undefined)
     return [{ code: "failing-upstream", reason: "the capture has no facts about the server" }];
+  const reasons = upstreamFaults(capture);
   const failing = measured(capture).filter(
-    ({ exchanges, errors, failedChecks }) =>
+    ({ row, exchanges, errors, failedChecks }) =>
       failedChecks > 0 ||
+      // It fails now, even if no check ended while this ran.
+      reasons.has(row.address) ||
       (exchanges >= LEAST_EXCHANGES && errors >= LEAST_ERRORS && errors >= FAILING * exchanges),
   );
   if (failing.length === 0) return [];
@@ -162,7 +165,6 @@ export const failingUpstreams: Rule = (capture, traffic) => {
     if (rcode !== "SERVFAIL" || !ASKING_PLUGINS.has(plugin)) continue;
     callers.add(who, weight);
   }
-  const reasons = upstreamFaults(capture);
   const reasonOf = ({ row }: Measured): string => {
     const reason = reasons.get(row.address) ?? reasonAskedAgain(row, capture);
     return reason === undefined ? "" : `: ${reason}`;
@@ -172,8 +174,8 @@ export const failingUpstreams: Rule = (capture, traffic) => {
     {
       code: "failing-upstream",
       title: `${failing.length === 1 ? "an upstream fails" : `${failing.length} upstreams fail`}: ${addresses(failing)}`,
-      explanation: failing.some(({ failedChecks }) => failedChecks > 0)
-        ? "It refuses or ignores queries: this server checks its health, in vain, since a query failed."
+      explanation: failing.some(({ row, failedChecks }) => failedChecks > 0 || reasons.has(row.address))
+        ? "It refuses or ignores queries: since a query failed, this server has checked its health, in vain."
         : "It answers, but with SERVFAIL, REFUSED and the like.",
       share: undefined,
       figures: {
@@ -300,9 +302,12 @@ function addresses(rows: readonly Measured[]): string {
   return rows.map(({ row }) => row.address).join(", ");
 }
 
-function failureWords({ exchanges, errors, failedChecks }: Measured): string {
-  const checks = failedChecks === 0 ? "" : `${countOf(failedChecks, "health check")} failed`;
-  if (exchanges === 0) return `no answer to any query, and ${checks}`;
+function failureWords({ row, exchanges, errors, failedChecks }: Measured): string {
+  // Those since the start, if there was nothing else to see while this ran.
+  const failed = failedChecks > 0 || errors > 0 ? failedChecks : row.failedChecks;
+  const checks = failed === 0 ? "" : `${countOf(failed, "health check")} failed`;
+  if (exchanges === 0) return `no answer to any query${checks === "" ? "" : `, and ${checks}`}`;
+  if (errors === 0 && checks === "") return "fails now";
   const answers = `${ofAll(errors, exchanges, "answer")} had SERVFAIL, REFUSED or the like`;
   if (checks === "") return answers;
   return errors === 0 ? checks : `${answers}, and ${checks}`;

@@ -35,6 +35,17 @@ export function answerJson(
   response.end(text);
 }
 
+export function answerCsv(response: ServerResponse, text: string): void {
+  response.writeHead(200, {
+    ...SECURITY_HEADERS,
+    "content-type": "text/csv; charset=utf-8; header=present",
+    "content-length": Buffer.byteLength(text),
+    "content-disposition": 'attachment; filename="queries.csv"',
+    "cache-control": "no-store",
+  });
+  response.end(text);
+}
+
 export function answerError(
   response: ServerResponse,
   error: unknown,

@@ -59,6 +59,7 @@ export function CachePage() {
           Name, and all below it
           <input
             name="name"
+            key={name.value}
             defaultValue={name.value}
             placeholder="example.org"
             autocomplete="off"
@@ -97,6 +98,7 @@ export function CachePage() {
         {!mayForget &&
           (session.value.hasToken ? "Sign in to remove answers." : "Read-only: the console has no token.")}
       </p>
+      {answer?.overview !== undefined && <Overview {...answer.overview} />}
       {answer !== undefined && name.value !== "" && answers.length === 0 && <p>No cached answers.</p>}
       {answers.length > 0 && (
         <section class="scroll" aria-label="Cached answers" tabIndex={0}>
@@ -153,5 +155,49 @@ export function CachePage() {
         </section>
       )}
     </>
+  );
+}
+
+function Overview({ looked, newest, zones }: NonNullable<CacheAnswer["overview"]>) {
+  if (newest.length === 0) return null;
+  return (
+    <div class="columns">
+      <section class="card">
+        <h2>Largest zones</h2>
+        <ul class="top short">
+          {zones.map(({ zone, answers }) => (
+            <li key={zone}>
+              <button
+                type="button"
+                class="link"
+                onClick={() => {
+                  name.value = zone;
+                }}
+              >
+                <DomainName name={zone} />
+              </button>
+              <span class="number">{countOf(answers, "answer")}</span>
+            </li>
+          ))}
+        </ul>
+        <p class="note">Of {countOf(looked, "answer")} that were looked at.</p>
+      </section>
+      <section class="card">
+        <h2>Freshest answers</h2>
+        <ul class="top short">
+          {newest.map((row, index) => (
+            <li key={index}>
+              <span class="name">
+                <DomainName name={row.name} /> {row.type}{" "}
+                <span class={row.rcode === "NOERROR" || row.rcode === "NXDOMAIN" ? "" : "bad"}>
+                  {row.rcode}
+                </span>
+              </span>
+              <span class="number">{span(row.age * 1000)} ago</span>
+            </li>
+          ))}
+        </ul>
+      </section>
+    </div>
   );
 }

@@ -1,8 +1,8 @@
 import { signal } from "@preact/signals";
 import { countOf } from "../../lib/text/count-of.ts";
-import type { NamesView, ServiceRow } from "../api-types.ts";
+import type { ConfigurationAnswer, NamesView, ServiceRow } from "../api-types.ts";
 import { useAnswer } from "./loaded.ts";
-import { Problem } from "./parts.tsx";
+import { fieldText, Problem } from "./parts.tsx";
 import { TITLES } from "./shell.tsx";
 import { askWhy } from "./why.tsx";
 
@@ -56,13 +56,13 @@ export function NamesPage() {
             }}
           />
         </label>
-        <AskAnyName />
       </form>
+      <Lookup />
       <Problem text={problem} />
       {answer !== undefined && answer.clusters.length === 0 && (
         <p>
           No server block has <code>kubernetes</code>, so there are no names of a cluster. Any name can be
-          asked for above.
+          looked up above.
         </p>
       )}
       {isOverview ? (
@@ -171,7 +171,7 @@ function Namespace({ name, domain, count, services }: NamespaceProps) {
 }
 
 function Row({ service }: { readonly service: ServiceRow }) {
-  const { name, fqdn, type, addresses, externalName, ready, notReady } = service;
+  const { name, fqdn, type, addresses, externalName, ready, notReady, publishNotReady } = service;
   const target =
     addresses.join(", ") || breakable(externalName) || (type === "headless" ? "headless" : "none");
   return (
@@ -188,7 +188,11 @@ function Row({ service }: { readonly service: ServiceRow }) {
       </td>
       <td class="name">{target}</td>
       <td class={`number${ready === 0 && notReady > 0 ? " bad" : ""}`}>
-        {type === "externalName" ? "" : `${ready} of ${ready + notReady}`}
+        {type === "externalName"
+          ? ""
+          : publishNotReady
+            ? ready + notReady
+            : `${ready} of ${ready + notReady}`}
       </td>
     </tr>
   );
@@ -200,32 +204,67 @@ function breakable(name: string) {
   return name.split(".").flatMap((label, index) => (index === 0 ? label : [".", <wbr key={index} />, label]));
 }
 
-function AskAnyName() {
+const TYPES = ["A", "AAAA", "CNAME", "HTTPS", "MX", "NS", "PTR", "SOA", "SRV", "TXT", "ANY"];
+
+/** Asks the server any question, through the listener and over the transport of choice. */
+function Lookup() {
+  const { answer } = useAnswer<ConfigurationAnswer>("configuration", {});
+  const listeners = [...new Set(answer?.blocks.flatMap((block) => block.listeners) ?? [])];
   const ask = (event: Event): void => {
-    const form = event.currentTarget instanceof HTMLElement ? event.currentTarget.closest("form") : null;
-    const name = form?.querySelector<HTMLInputElement>("input[name=any]")?.value.trim() ?? "";
-    if (name !== "") askWhy({ name, type: "A" });
+    event.preventDefault();
+    if (!(event.currentTarget instanceof HTMLFormElement)) return;
+    const form = event.currentTarget;
+    const [name, client, listener] = ["any", "client", "listener"].map((field) => fieldText(form, field));
+    if (name === undefined || name === "") return;
+    askWhy({
+      name,
+      type: fieldText(form, "type"),
+      transport: fieldText(form, "transport"),
+      ...(client !== undefined && client !== "" && { client }),
+      ...(listener !== undefined && listener !== "" && { listener }),
+    });
   };
   return (
-    <>
-      <label>
-        Any name
-        <input
-          name="any"
-          placeholder="www.example.org"
-          autocomplete="off"
-          spellcheck={false}
-          onKeyDown={(event) => {
-            if (event.key === "Enter") ask(event);
-          }}
-        />
-      </label>
-      <div class="buttons">
-        <button type="button" onClick={ask}>
-          Ask
-        </button>
-      </div>
-    </>
+    <details class="card">
+      <summary>Look up any name</summary>
+      <form class="filter" onSubmit={ask}>
+        <label>
+          Any name
+          <input name="any" placeholder="www.example.org" autocomplete="off" spellcheck={false} required />
+        </label>
+        <label>
+          Type
+          <select name="type">
+            {TYPES.map((type) => (
+              <option key={type}>{type}</option>
+            ))}
+          </select>
+        </label>
+        <label>
+          Server
+          <select name="listener">
+            <option value="">that clients would use</option>
+            {listeners.map((label) => (
+              <option key={label}>{label}</option>
+            ))}
+          </select>
+        </label>
+        <label>
+          Transport
+          <select name="transport">
+            <option value="udp">UDP</option>
+            <option value="tcp">TCP</option>
+          </select>
+        </label>
+        <label>
+          Client
+          <input name="client" placeholder="127.0.0.1" autocomplete="off" spellcheck={false} />
+        </label>
+        <div class="buttons">
+          <button type="submit">Ask</button>
+        </div>
+      </form>
+    </details>
   );
 }
 
@@ -256,9 +295,10 @@ function Service({ service }: { readonly service: ServiceRow }) {
       </p>
       {type !== "externalName" && (
         <p class={isEmpty ? "bad" : ""}>
-          {countOf(ready, "endpoint")} ready, {notReady} not.
+          {publishNotReady
+            ? `${countOf(ready + notReady, "endpoint")}, published whether ready or not (publishNotReadyAddresses).`
+            : `${countOf(ready, "endpoint")} ready, ${notReady} not.`}
           {isEmpty ? " The name has no addresses: NODATA." : ""}
-          {publishNotReady ? " Endpoints that are not ready are published as well." : ""}
         </p>
       )}
       {endpoints.length > 0 && (
@@ -267,7 +307,8 @@ function Service({ service }: { readonly service: ServiceRow }) {
           <ul>
             {endpoints.map(({ address, label, ready: isReady }, index) => (
               <li key={index}>
-                <code>{address}</code> {label} {isReady ? "ready" : <span class="bad">not ready</span>}
+                <code>{address}</code> {label}{" "}
+                {publishNotReady ? "" : isReady ? "ready" : <span class="bad">not ready</span>}
               </li>
             ))}
           </ul>

@@ -13,15 +13,19 @@ export interface NowProps {
 
 export function Now({ view, points }: NowProps) {
   const { step } = view.history;
+  const times = points.slice(0, -1).map(({ time }) => time);
   const perSecond = (values: readonly number[]): number[] => values.slice(0, -1).map((value) => value / step);
   return (
     <>
       <h1>{TITLES.now}</h1>
+      <Troubles view={view} />
       <Tiles view={view} />
       <div class="charts">
         <Chart
           title="Queries per second"
+          unit="queries/s"
           step={step}
+          times={times}
           format={(value) => count(value)}
           lines={[
             { name: "all", colour: 1, values: perSecond(points.map(({ queries }) => queries)) },
@@ -35,21 +39,51 @@ export function Now({ view, points }: NowProps) {
         />
         <Chart
           title="Response time"
+          unit=""
           step={step}
+          times={times}
           format={(value) => milliseconds(value)}
           lines={[
             { name: "median", colour: 1, values: points.slice(0, -1).map(({ p50 }) => p50) },
-            { name: "99 % below", colour: 2, values: points.slice(0, -1).map(({ p99 }) => p99) },
+            { name: "p99", colour: 2, values: points.slice(0, -1).map(({ p99 }) => p99) },
           ]}
         />
       </div>
       <Upstreams rows={view.upstreams} />
       <div class="columns">
-        <Shares title="Answers, last minute" counts={view.minute.rcodes} total={view.minute.queries} />
+        <Shares
+          title="Answers, last minute"
+          counts={view.minute.rcodes}
+          total={view.minute.queries}
+          marks={isFailure}
+        />
         <Shares title="Query types, last minute" counts={view.minute.types} total={view.minute.queries} />
         <Clusters view={view} />
       </div>
     </>
+  );
+}
+
+/** What is wrong now, in the words of the log and of `portolan doctor`. */
+function Troubles({ view: { notReady, troubles } }: { readonly view: NowView }) {
+  if (notReady.length === 0 && troubles.length === 0) return null;
+  return (
+    <section class="card troubles" aria-labelledby="troubles">
+      <h2 id="troubles">Problems</h2>
+      {notReady.length > 0 && (
+        <p class="bad">Not ready: {notReady.join(", ")}. The server gets no queries through its Service.</p>
+      )}
+      <ul>
+        {troubles.map(({ plugin, block, subject, reason }) => (
+          <li key={`${plugin} ${block} ${subject}`}>
+            <strong>
+              {plugin} {subject}
+            </strong>{" "}
+            {reason} <small>{block}</small>
+          </li>
+        ))}
+      </ul>
+    </section>
   );
 }
 
@@ -64,7 +98,7 @@ function Tiles({ view }: { readonly view: NowView }) {
       octets(memory.resident),
       memory.limit === null ? `${octets(memory.heap)} of it heap` : `of ${octets(memory.limit)} allowed`,
     ],
-    ["Longest pause", milliseconds(pauses.longest), "event loop, last minutes"],
+    ["Longest stall", milliseconds(pauses.longest), "answers waited this long (busy or throttled CPU)"],
     ["Dropped", count(view.shed), `${view.shed === 1 ? "query" : "queries"}, because too many were pending`],
   ];
   return (
@@ -109,7 +143,7 @@ function Upstreams({ rows }: { readonly rows: readonly UpstreamRow[] }) {
                 Mean
               </th>
               <th scope="col" class="number">
-                99 % within
+                p99
               </th>
               <th scope="col" class="number">
                 Failed checks
@@ -124,7 +158,7 @@ function Upstreams({ rows }: { readonly rows: readonly UpstreamRow[] }) {
                 </th>
                 <td>{row.plugin}</td>
                 <td class="number">{count(row.exchanges)}</td>
-                <td class={row.errors > 0 ? "number bad" : "number"}>{count(row.errors)}</td>
+                <td class={row.errors > 0 ? "number bad" : "number"}>{failuresOf(row)}</td>
                 <td class="number">{milliseconds(row.mean)}</td>
                 <td class="number">{milliseconds(row.p99)}</td>
                 <td class={row.failedChecks > 0 ? "number bad" : "number"}>{count(row.failedChecks)}</td>
@@ -137,12 +171,27 @@ function Upstreams({ rows }: { readonly rows: readonly UpstreamRow[] }) {
   );
 }
 
+/** `161 SERVFAIL`, or the number alone if the server does not report rcodes. */
+function failuresOf({ errors, failures = {} }: UpstreamRow): string {
+  const rcodes = Object.entries(failures).sort(([, one], [, other]) => other - one);
+  if (rcodes.length === 0) return count(errors);
+  return rcodes.map(([rcode, failed]) => `${count(failed)} ${rcode}`).join(", ");
+}
+
+/** Rcodes that are neither answers nor denials. */
+function isFailure(name: string): boolean {
+  return name !== "NOERROR" && name !== "NXDOMAIN";
+}
+
 function Shares({
   title,
   counts,
   total,
+  marks = () => false,
 }: {
   readonly title: string;
+  /** Which bars are red. */
+  readonly marks?: (name: string) => boolean;
   readonly counts: Readonly<Record<string, number>>;
   readonly total: number;
 }) {
@@ -154,8 +203,14 @@ function Shares({
       <ul class="shares">
         {rows.map(([name, value]) => (
           <li key={name}>
-            <span>{name}</span>
-            <meter min={0} max={total} value={value} aria-label={`${name}: ${share(value / total)}`} />
+            <span class={marks(name) ? "bad" : undefined}>{name}</span>
+            <meter
+              class={marks(name) ? "failed" : undefined}
+              min={0}
+              max={total}
+              value={value}
+              aria-label={`${name}: ${share(value / total)}`}
+            />
             <span class="number">{share(value / total)}</span>
           </li>
         ))}
@@ -186,8 +241,8 @@ function Clusters({ view }: { readonly view: NowView }) {
             {cluster.awaited.length > 0
               ? `Still waiting for ${cluster.awaited.join(", ")}.`
               : cluster.age === null
-                ? "No message from the Kubernetes API yet."
-                : `Last message from the Kubernetes API: ${span(cluster.age)} ago.`}
+                ? "No data yet."
+                : `Data as of ${span(cluster.age)} ago.`}
           </p>
         </section>
       ))}

@@ -17,7 +17,23 @@ const FIELDS = [
   { name: "rcode", label: "Rcode", hint: "NXDOMAIN, error, -" },
   { name: "slower", label: "Slower than", hint: "20ms" },
   { name: "by", label: "Answered by", hint: "cache" },
-] as const;
+  { name: "from", label: "From", hint: "", type: "datetime-local" },
+  { name: "to", label: "To", hint: "", type: "datetime-local" },
+] as const satisfies readonly {
+  readonly name: string;
+  readonly label: string;
+  readonly hint: string;
+  readonly type?: string;
+}[];
+
+/** The server's parameters: browsers give local times without a zone. */
+function parametersOf(wanted: Filter): Filter {
+  const times = (["from", "to"] as const).flatMap((name) => {
+    const time = new Date(wanted[name] ?? "").getTime();
+    return Number.isNaN(time) ? [] : [[name, String(time)]];
+  });
+  return { ...wanted, ...Object.fromEntries(times) };
+}
 
 type Filter = Readonly<Record<string, string>>;
 
@@ -53,7 +69,7 @@ export function QueriesPage() {
     let end: (() => void) | undefined;
     let isOver = false;
     problem.value = "";
-    get<{ queries: QueryRow[] }>("queries", wanted).then(
+    get<{ queries: QueryRow[] }>("queries", parametersOf(wanted)).then(
       ({ queries }) => {
         if (isOver) return;
         // Queries that were missed while the page was not following are inserted in front.
@@ -61,7 +77,7 @@ export function QueriesPage() {
         const missed = queries.filter(({ time }) => time > newest).map(numbered);
         rows.value = (newest === 0 ? missed : [...missed, ...rows.value]).slice(0, MOST_ROWS);
         shown = wanted;
-        end = followQueries(wanted, (added, missed) => {
+        end = followQueries(parametersOf(wanted), (added, missed) => {
           rows.value = [...[...added].reverse().map(numbered), ...rows.value].slice(0, MOST_ROWS);
           leftOut.value += missed;
         });
@@ -87,7 +103,8 @@ export function QueriesPage() {
       <p class="note">
         <span role="status">{stopped ? "Paused." : isLost ? "Waiting for the server." : "Live."}</span>{" "}
         {countOf(rows.value.length, "query", "queries")}
-        {leftOut.value > 0 ? `, ${leftOut.value} not shown` : ""}.
+        {leftOut.value > 0 ? `, ${leftOut.value} not shown` : ""}. <Export format="csv" />{" "}
+        <Export format="json" />
         {interval > 1 ? ` Sampled: 1 in ${interval}, plus every failure.` : ""}
       </p>
       <section class="scroll" aria-label="Queries" tabIndex={0}>
@@ -117,6 +134,18 @@ export function QueriesPage() {
         </table>
       </section>
     </>
+  );
+}
+
+/** What the server still has of the queries that are shown, and of those before. */
+function Export({ format }: { readonly format: "csv" | "json" }) {
+  const wanted = Object.entries({ ...parametersOf(filter.value), rows: "1000", format }).filter(
+    ([, value]) => value !== "",
+  );
+  return (
+    <a href={`api/v1/queries?${new URLSearchParams(wanted)}`} download={`queries.${format}`}>
+      {format.toUpperCase()}
+    </a>
   );
 }
 
@@ -166,12 +195,14 @@ function FilterForm() {
     filter.value = {};
   };
   return (
-    <form class="filter" onSubmit={submit} key={JSON.stringify(filter.value)}>
-      {FIELDS.map(({ name, label, hint }) => (
+    <form class="filter queries-filter" onSubmit={submit} key={JSON.stringify(filter.value)}>
+      <input id="more-fields" type="checkbox" class="hidden" aria-label="All filters" />
+      {FIELDS.map(({ name, label, hint, ...others }) => (
         <label key={name}>
           {label}
           <input
             name={name}
+            {...others}
             placeholder={hint}
             defaultValue={filter.value[name] ?? ""}
             autocomplete="off"
@@ -184,6 +215,9 @@ function FilterForm() {
         <button type="button" class="quiet" onClick={clear}>
           All
         </button>
+        <label for="more-fields" class="more-fields" aria-hidden="true">
+          More filters
+        </label>
         <button
           type="button"
           class="quiet"

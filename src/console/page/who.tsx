@@ -10,8 +10,7 @@ export function WhoPage() {
     <>
       <h1>{TITLES.who}</h1>
       <p class="note">
-        The most frequent of the last minutes. Counts fade by half every ten minutes; those with + were
-        counted from some moment on, and may be higher.
+        The most frequent of the last minutes. Counts halve every ten minutes. + means at least this many.
       </p>
       <Problem text={problem} />
       {answer !== undefined && (
@@ -110,6 +109,45 @@ function Top({
           All others: {count(others)} <small>{share(total === 0 ? 0 : others / total)}</small>, each rarer
         </p>
       )}
+    </section>
+  );
+}
+
+/** The first few rows of a list, for the first page. */
+export function ShortTop({
+  title,
+  rows,
+  total,
+  parameter,
+}: {
+  readonly title: string;
+  readonly rows: readonly TopRow[];
+  readonly total: number;
+  readonly parameter: Parameter;
+}) {
+  return (
+    <section class="card">
+      <h2>{title}</h2>
+      {rows.length === 0 && <p>No queries yet.</p>}
+      <ol class="top short">
+        {rows.map((row) => (
+          <li key={row.key}>
+            <span class="name">
+              <QueriesOf parameter={parameter} value={row.key}>
+                {row.workload ?? row.key}
+              </QueriesOf>
+              <Failures row={row} />
+            </span>
+            <span class="number">
+              {count(row.queries)}
+              {row.more > 0 ? "+" : ""} <small>{share(total === 0 ? 0 : row.queries / total)}</small>
+            </span>
+          </li>
+        ))}
+      </ol>
+      <p class="note">
+        <a href="#/who">All, with namespaces</a>
+      </p>
     </section>
   );
 }

@@ -9,14 +9,22 @@ interface Asked {
   readonly name: string;
   readonly type: string;
   readonly client?: string;
+  readonly transport?: string;
+  readonly listener?: string;
 }
 
 const asked = signal<Asked | undefined>(undefined);
 const found = signal<Explanation | undefined>(undefined);
 const problem = signal("");
 
-export function askWhy({ name, type, client }: Asked): void {
-  const question = { name, type, ...(client !== undefined && { client }) };
+export function askWhy({ name, type, client, transport, listener }: Asked): void {
+  const question = {
+    name,
+    type,
+    ...(client !== undefined && { client }),
+    ...(transport === "tcp" && { transport }),
+    ...(listener !== undefined && { listener }),
+  };
   asked.value = question;
   found.value = undefined;
   problem.value = "";
@@ -69,7 +77,7 @@ function Way({ explanation }: { readonly explanation: Explanation }) {
   return (
     <section class="way" tabIndex={0} aria-label="The path of the query">
       <p>
-        Asked anew for {client} at <code>{listener}</code>
+        Asked again now as {client} at <code>{listener}</code>
         {block === undefined ? (
           ", which no server block takes."
         ) : (
@@ -77,7 +85,7 @@ function Way({ explanation }: { readonly explanation: Explanation }) {
             , server block <code>{block}</code>.
           </>
         )}{" "}
-        It leaves no mark.
+        Not counted, logged or cached.
       </p>
       <p class="verdict">
         {message === undefined ? "Nothing is sent" : message.rcode}
@@ -87,7 +95,8 @@ function Way({ explanation }: { readonly explanation: Explanation }) {
       <ol class="steps">
         {steps.map((step, index) => (
           <li key={index} class={`depth-${Math.min(step.depth, 4)}`}>
-            <strong>{step.plugin}</strong> {step.decision}
+            {step.plugin === "aside" ? "" : <strong>{step.plugin}</strong>}{" "}
+            {step.plugin === "aside" ? <em>{step.decision}</em> : step.decision}
             {step.milliseconds === undefined ? (
               ""
             ) : (

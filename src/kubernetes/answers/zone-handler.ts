@@ -60,7 +60,7 @@ export abstract class ZoneHandler<Zone, Found> {
     }
     const zone = this.#zones.zoneOf(query.name);
     if (zone === undefined) {
-      query.trace?.note("the name is in none of its zones");
+      if (query.trace !== undefined) this.noteOutside(query);
       return next(query);
     }
     if (query.trace !== undefined) this.noteState(query);
@@ -82,6 +82,11 @@ export abstract class ZoneHandler<Zone, Found> {
   /** Tells a followed query how far the answers can be trusted. */
   protected noteState(_query: Query): void {
     // Nothing is known of that here.
+  }
+
+  /** Tells a followed query that its name is in none of the zones. */
+  protected noteOutside({ trace }: Query): void {
+    trace?.note("the name is in none of its zones");
   }
 
   /** Where answers come from. */

@@ -109,15 +109,25 @@ export function packGroups(addresses: readonly EndpointAddress[], ports: readonl
   return packer.take(ports);
 }
 
-/** Takes endpoints one by one. Of a hundred, nothing is left but the octets of their addresses: there are 150,000 of them. */
+/**
+ * Takes endpoints one by one. Of a hundred, nothing is left but the octets of their addresses: there are 150,000 of them. It can be used again;
+ * `EventFrame` says why.
+ */
 export class GroupPacker {
-  readonly #expected: number;
+  #expected: number;
   #ipv4: FamilyPacker | undefined;
   #ipv6: FamilyPacker | undefined;
 
   /** @param expected how many there will be, more or less */
-  constructor(expected: number) {
+  constructor(expected = 0) {
     this.#expected = expected;
+  }
+
+  /** Forgets what came, if it was taken or not. */
+  begin(expected: number): void {
+    this.#expected = expected;
+    this.#ipv4?.clear();
+    this.#ipv6?.clear();
   }
 
   /** @param address text; one that is no address is left out */
@@ -125,19 +135,20 @@ export class GroupPacker {
     if (address.includes(":")) {
       const octets = parseIpv6(address);
       if (octets === undefined) return;
-      this.#ipv6 ??= new FamilyPacker(16, this.#expected);
-      this.#ipv6.room().set(octets, this.#ipv6.end);
+      this.#ipv6 ??= new FamilyPacker(16);
+      this.#ipv6.room(this.#expected).set(octets, this.#ipv6.end);
       this.#ipv6.add(ready, label, zone);
     } else {
-      this.#ipv4 ??= new FamilyPacker(4, this.#expected);
-      if (parseIpv4Into(this.#ipv4.room(), this.#ipv4.end, address)) this.#ipv4.add(ready, label, zone);
+      this.#ipv4 ??= new FamilyPacker(4);
+      if (parseIpv4Into(this.#ipv4.room(this.#expected), this.#ipv4.end, address))
+        this.#ipv4.add(ready, label, zone);
     }
   }
 
   /** @param address of IPv4, as a number */
   addIpv4(address: number, ready: boolean, label: string, zone: string): void {
-    this.#ipv4 ??= new FamilyPacker(4, this.#expected);
-    writeU32(this.#ipv4.room(), this.#ipv4.end, address);
+    this.#ipv4 ??= new FamilyPacker(4);
+    writeU32(this.#ipv4.room(this.#expected), this.#ipv4.end, address);
     this.#ipv4.add(ready, label, zone);
   }
 
@@ -151,7 +162,7 @@ export class GroupPacker {
 
 class FamilyPacker {
   readonly #length: 4 | 16;
-  #octets: Uint8Array;
+  #octets = NO_OCTETS;
   #count = 0;
   #readyCount = 0;
   /** Whether each is ready; undefined as long as all that are ready stand in front. */
@@ -160,9 +171,8 @@ class FamilyPacker {
   #labels: string[] | undefined;
   #zones: string[] | undefined;
 
-  constructor(length: 4 | 16, expected: number) {
+  constructor(length: 4 | 16) {
     this.#length = length;
-    this.#octets = new Uint8Array(Math.max(expected, 1) * length);
   }
 
   /** Where the next address goes, in what {@link room} returns. */
@@ -170,9 +180,10 @@ class FamilyPacker {
     return this.#count * this.#length;
   }
 
-  room(): Uint8Array {
+  /** @param expected how many there will be in all, more or less */
+  room(expected: number): Uint8Array {
     if (this.end + this.#length > this.#octets.length) {
-      const larger = new Uint8Array(this.#octets.length * 2);
+      const larger = new Uint8Array(this.#length * Math.max(expected, 2 * this.#count, 1));
       larger.set(this.#octets);
       this.#octets = larger;
     }
@@ -188,6 +199,15 @@ class FamilyPacker {
     if (ready) this.#readyCount++;
     this.#labels = withText(this.#labels, index, label);
     this.#zones = withText(this.#zones, index, zone);
+  }
+
+  clear(): void {
+    this.#octets = NO_OCTETS;
+    this.#count = 0;
+    this.#readyCount = 0;
+    this.#ready = undefined;
+    this.#labels = undefined;
+    this.#zones = undefined;
   }
 
   /** @returns undefined where there is no address */
@@ -216,6 +236,8 @@ class FamilyPacker {
     return packed;
   }
 }
+
+const NO_OCTETS = new Uint8Array();
 
 /** What is ready first, and otherwise as it came. */
 function orderByReadiness(ready: readonly boolean[]): number[] {

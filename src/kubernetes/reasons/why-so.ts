@@ -89,11 +89,11 @@ function endpointsText(view: ClusterView, { endpoints }: IndexedService, service
   }
   const counted = countOf(all.size, "endpoint");
   if (all.size === 0) return "no endpoints, so nothing answers there";
+  // The API marks the endpoints of such a Service as ready, whatever their probes say.
+  if (service.publishNotReadyAddresses)
+    return `${counted}, published whether ready or not (publishNotReadyAddresses)`;
   if (ready.size === all.size) return all.size === 1 ? `${counted}, ready` : `${counted}, all ready`;
-  const some = ready.size === 0 ? "none ready" : `${ready.size} ready`;
-  return service.publishNotReadyAddresses
-    ? `${counted}, ${some}, publishNotReadyAddresses shows all`
-    : `${counted}, ${some}`;
+  return `${counted}, ${ready.size === 0 ? "none" : ready.size} ready`;
 }
 
 function fallback({ endpoints }: IndexedService, { topologyZone, prefer }: ClusterName): string {

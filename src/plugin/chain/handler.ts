@@ -52,6 +52,25 @@ export function afterwards(
   return Object.assign(handle, { review, reviewLate, isRepeatable: repeatable });
 }
 
+/** A reviewer that may also refuse a query before the plugins behind it get it. */
+export interface Gatekeeper extends Reviewer {
+  /** Returns what becomes of a refused query, `undefined` for one that goes on. */
+  readonly admit: (query: Query) => Outcome | undefined;
+}
+
+/**
+ * The handler of a plugin that refuses some queries, and reviews the outcome of the others. Answers behind it may be repeated if the plugin
+ * has a witness that says so for each client (`AnswerWitness.admits`).
+ */
+export function gatekeeper(admit: Gatekeeper["admit"], review: Review): Gatekeeper {
+  const handle: Handler = (query, next) => admit(query) ?? afterNext(next(query), query, review);
+  return Object.assign(handle, { admit, review, reviewLate: review, isRepeatable: false });
+}
+
+export function isGatekeeper(handle: Handler): handle is Gatekeeper {
+  return "admit" in handle;
+}
+
 export function isReviewer(handle: Handler): handle is Reviewer {
   return "review" in handle;
 }

@@ -10,6 +10,11 @@ export interface Endpoint {
   readonly family: 4 | 6;
   /** The address as octets, 4 or 16. */
   readonly octets: Uint8Array;
+  /**
+   * Writes the address as words of the machine from the first word on, one for IPv4 and four for IPv6, and creates no object. Present
+   * where {@link octets} creates an array each time. @returns the family
+   */
+  copyAddress?(words: Int32Array): 4 | 6;
   /** The client's trace context, on transports that carry it (`traceparent` and `b3` of HTTP). */
   readonly traceHeaders?: TraceHeaders | undefined;
   /** The type-length-value extensions of the PROXY protocol, version 2, unparsed, if they are wanted. */

@@ -45,6 +45,22 @@ export interface AnswerWitness {
    * arrived at the same time.
    */
   answeredAt?(receivedAt: number, listener: { readonly label: string }): void;
+  /**
+   * Whether an answer may be repeated to a client: for plugins that limit what a client gets. If not, the query goes through the chain.
+   * Called for each repetition, so it creates no object.
+   * @param names words of the machine; the client's address begins at the word `addressAt`, one for IPv4 and four for IPv6
+   * @param kind an `AnswerKind`
+   * @param size octets of the reply
+   * @internal
+   */
+  admits?(
+    names: Int32Array,
+    addressAt: number,
+    family: 4 | 6,
+    kind: number,
+    size: number,
+    now: number,
+  ): boolean;
 }
 
 /** The facts of queries with the same octets. */

@@ -22,6 +22,11 @@ export interface Trace {
   /** Called by the chain. */
   enter(plugin: string, query: Pick<Asked, "name" | "type">): void;
   leave(plugin: string, outcome: string): void;
+  /**
+   * What the current plugin records from here on has no part in the answer: the text says what it is instead, such as
+   * what the plugins behind it would answer.
+   */
+  aside?(text: string): void;
 }
 
 /** Measures the time of a query in each plugin, for the queries that `trace` follows. */

@@ -267,6 +267,7 @@ test("an unseen query is answered as any other, without side effects", async () 
     query.trace = {
       leavesNoMark: true,
       note: (text) => void notes.push(text),
+      aside: (text) => void notes.push(text),
       enter: () => undefined,
       leave: () => undefined,
     };
@@ -286,19 +287,49 @@ test("an unseen query is answered as any other, without side effects", async () 
   assert.equal(await answers(unseen()), 5);
   running.clock.advance(15_000);
   assert.equal(await answers(unseen()), 0);
-  assert.equal(upstream.asked.length, 3, "nothing was prefetched or renewed");
+  // Each looks behind the cache once.
+  assert.equal(upstream.asked.length, 5);
+  running.clock.advance(0);
+  assert.equal(await answers(unseen()), 0, "nothing was prefetched or renewed");
   assert.deepEqual(notes, [
     "not in the cache",
     "a client's query would have cached this answer for 300 s",
     "not in the cache",
     "a client's query would have cached this answer for 300 s",
     "cached 295 s ago; valid for 5 s more",
+    BEHIND,
     "expired 10 s ago; served stale",
+    BEHIND,
+    "expired 10 s ago; served stale",
+    BEHIND,
   ]);
   const { body } = await running.metrics.expose();
   assert.match(body, /^coredns_cache_requests_total\{[^}]*\} 1$/m);
   assert.doesNotMatch(body, /^coredns_cache_hits_total\{[^}]*\} [1-9]/m);
   assert.doesNotMatch(body, /^coredns_cache_served_stale_total\{[^}]*\} [1-9]/m);
+});
+
+const BEHIND = "behind the cache: what would be answered now, without the cached answer";
+
+test("an unseen query does not wait without end for what is behind a cached answer", async () => {
+  const running = PluginTest.of(cache, "cache");
+  const outcomes: (Outcome | Promise<Outcome>)[] = [];
+  let silent = false;
+  const chain = running.chain((query) => {
+    const outcome = silent ? new Promise<Outcome>(() => undefined) : query.reply({ answer: records(A) });
+    outcomes.push(outcome);
+    return outcome;
+  });
+  await chain(running.query({ name: "www.example.org." }));
+  silent = true;
+  const query = running.query({ name: "www.example.org." });
+  query.trace = { leavesNoMark: true, note: () => undefined, enter: () => undefined, leave: () => undefined };
+  const answer = chain(query);
+  running.clock.advance(5_000);
+  const outcome = await answer;
+  assert.ok(outcome.kind === "reply");
+  assert.equal(outcome.answer[0]?.ttl, 300);
+  assert.equal(outcomes.length, 2);
 });
 
 /** The rest of the chain: returns the same reply to every query, and records the queries. */

@@ -52,6 +52,25 @@ export class ChainAsker implements FlightEnd {
   }
 
   /**
+   * Shows in the trace what the plugins behind the cache would answer now, in place of a cached answer. Has no other
+   * effect, and never rejects.
+   */
+  async lookBehind(pending: PendingQuery): Promise<void> {
+    const { asked } = pending;
+    asked.trace?.aside?.("behind the cache: what would be answered now, without the cached answer");
+    const outcome = pending.next(asked);
+    if (!(outcome instanceof Promise)) return letGo(outcome);
+    const patience = Math.min(MOST_BEHIND, asked.deadline - this.#clock.turnTime());
+    // An answer that comes later is not waited for, but its memory returns nevertheless.
+    await this.#within(
+      patience,
+      outcome.then(letGo),
+      () => undefined,
+      () => undefined,
+    );
+  }
+
+  /**
    * Tries to get a fresh answer in time to replace an expired one. @param entry the expired entry; a late answer
    * still replaces it
    */
@@ -238,10 +257,10 @@ export class ChainAsker implements FlightEnd {
     }
   }
 
-  #within<T>(
+  #within<L, T>(
     ms: number,
-    landed: Promise<Landing>,
-    onLanded: (landing: Landing) => T | Promise<T>,
+    landed: Promise<L>,
+    onLanded: (landing: L) => T | Promise<T>,
     onTime: () => T,
   ): Promise<T> {
     if (ms === Infinity) return landed.then(onLanded);
@@ -289,6 +308,13 @@ export class UnusableReplyError extends Error {
 
 /** How many times a query waits for another before it is sent itself. */
 const MAX_JOINS = 2;
+
+/** Milliseconds for the plugins behind a cached answer. */
+const MOST_BEHIND = 4_000;
+
+function letGo(outcome: Outcome): void {
+  if (outcome.kind === "reply") outcome.release();
+}
 
 function noteKeeping(trace: Trace, { storable, ttl, sameQuestion }: Verdict, isSeen: boolean): void {
   if (!storable || !sameQuestion || ttl <= 0) trace.note("the answer is not cacheable");

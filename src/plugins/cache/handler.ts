@@ -133,8 +133,12 @@ export class CacheHandler {
     now: number,
     counters: CacheCounters,
   ): Outcome | Promise<Outcome> {
-    if (now < entry.expiresAt) return this.#keptReply(entry, query, now);
     const held = entry.held();
+    const pending = PendingQuery.forClient(query, next, held, counters);
+    if (now < entry.expiresAt) {
+      const reply = this.#keptReply(held, query, now);
+      return this.#asker.lookBehind(pending).then(() => reply);
+    }
     const expired = Math.floor((now - entry.expiresAt) / 1000);
     const isVerified = this.#settings.stale?.verify === true && now >= this.#retryAt(entry);
     query.trace?.note(
@@ -142,8 +146,8 @@ export class CacheHandler {
       { stale: true, expired },
     );
     const stale = () => replyFrom(held, query, this.#settings.stale?.responseTtl ?? 0);
-    if (!isVerified) return stale();
-    const fresh = this.#asker.answerUnseen(PendingQuery.forClient(query, next, held, counters));
+    if (!isVerified) return this.#asker.lookBehind(pending).then(stale);
+    const fresh = this.#asker.answerUnseen(pending);
     const chosen = (outcome: Outcome) => (outcome.kind === "reply" ? outcome : stale());
     return fresh instanceof Promise ? fresh.then(chosen) : chosen(fresh);
   }

@@ -11,6 +11,7 @@ import {
 } from "../../dns/index.ts";
 import { fileFault } from "../../lib/files/file-fault.ts";
 import { FileWatch } from "../../lib/files/file-watch.ts";
+import type { PluginFault } from "../../plugin/contract/plugin-instance.ts";
 import {
   type GaugeSlot,
   type Handler,
@@ -49,6 +50,8 @@ export class Hosts implements PluginInstance {
   #prepared = 0;
   #loads = 0;
   #watch: FileWatch | undefined;
+  /** Why the file cannot be read at present; empty if it can. */
+  #fault = "";
 
   constructor(config: HostsConfig, site: Site) {
     this.#config = config;
@@ -83,8 +86,14 @@ export class Hosts implements PluginInstance {
       paths: [this.#path],
       intervalMs: Math.max(reload, SHORTEST_RELOAD),
       clock,
-      onChange: ([change]) => this.#load(change?.content),
-      onError: (error) => log.warning(describeReadError(error, this.#path)),
+      onChange: ([change]) => {
+        if (change?.content !== undefined) this.#fault = "";
+        return this.#load(change?.content);
+      },
+      onError: (error) => {
+        this.#fault = describeReadError(error, this.#path);
+        log.warning(this.#fault);
+      },
     });
     const contents = await this.#watch.start();
     if (reload === 0) this.#watch.stop();
@@ -93,6 +102,10 @@ export class Hosts implements PluginInstance {
 
   stop(): void {
     this.#watch?.stop();
+  }
+
+  faults(): readonly PluginFault[] {
+    return this.#fault === "" ? [] : [{ subject: this.#path, reason: this.#fault }];
   }
 
   readonly handle: Handler = (query, next) => {

@@ -7,6 +7,7 @@ import type { ClusterZone } from "../../kubernetes/answers/cluster-zone.ts";
 import { BEGINNING_OF_ADDRESSES, type Resolution } from "../../kubernetes/answers/resolution.ts";
 import { resolveWildcard } from "../../kubernetes/answers/wildcard-answers.ts";
 import { type AnsweredZones, BEING_CHANGED, ZoneHandler } from "../../kubernetes/answers/zone-handler.ts";
+import { meantService } from "../../kubernetes/reasons/meant-service.ts";
 import { whyAliasEnds, whyNot } from "../../kubernetes/reasons/why-not.ts";
 import { whySo } from "../../kubernetes/reasons/why-so.ts";
 import type { ClusterStore } from "../../kubernetes/store/store.ts";
@@ -112,6 +113,12 @@ export class KubernetesHandler extends ZoneHandler<ClusterZone, Resolution> {
     const age = Math.round(Math.max(...ages) / 100) / 10;
     if (store.isSynced) trace.note(`last message from the Kubernetes API: ${age} s ago`, { age });
     else trace.note(`not listed yet: ${awaited.join(", ") || "everything"}`, { awaited });
+  }
+
+  protected override noteOutside(query: Query): void {
+    super.noteOutside(query);
+    const meant = this.reads.tryRead(() => meantService(this.#answers, query.name));
+    if (meant !== undefined) query.trace?.note(meant);
   }
 
   protected override whyNot({ name, type }: Query, zone: ClusterZone, resolution: Resolution): string {

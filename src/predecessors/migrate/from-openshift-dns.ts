@@ -106,7 +106,8 @@ function targetOf(upstream: unknown, place: string): string {
   if (typeof address !== "string" || address === "")
     throw new HelmValuesError(`${place}: 'address' is missing, which the type Network needs`);
   if (port === undefined || port === 0) return address;
-  return address.includes(":") ? `[${address}]:${String(port)}` : `${address}:${String(port)}`;
+  if (typeof port !== "number") throw new HelmValuesError(`${place}: 'port' is not a number`);
+  return address.includes(":") ? `[${address}]:${port}` : `${address}:${port}`;
 }
 
 function cachePlugin({ positiveTTL, negativeTTL }: Part): Part {

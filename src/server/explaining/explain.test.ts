@@ -70,6 +70,35 @@ test("a question that takes too long is told as far as it has come", async () =>
   await inFlight.drained();
 });
 
+test("what had no part in the answer is shown as such, and its time does not count", async () => {
+  const client = await clientOf((query) => {
+    const { trace } = query;
+    trace?.enter("cache", query);
+    trace?.note("cached 3 s ago");
+    trace?.aside?.("behind the cache: what would be answered now");
+    trace?.enter("errors", query);
+    trace?.enter("forward", query);
+    clock.advance(250);
+    trace?.leave("forward", "failed 2");
+    trace?.leave("errors", "failed 2");
+    const reply = query.reply({ rcode: 3 });
+    trace?.leave("cache", "reply 3");
+    return reply;
+  });
+  const { steps, milliseconds, plugin } = await explainWith(client, QUESTION, { clock, server: SERVER });
+  assert.equal(milliseconds, 0);
+  assert.notEqual(plugin, "forward");
+  assert.deepEqual(
+    steps.map(({ depth, plugin, decision, milliseconds }) => [depth, plugin, decision, milliseconds]),
+    [
+      [0, "cache", "answers NXDOMAIN", 0],
+      [1, "aside", "behind the cache: what would be answered now", undefined],
+      [1, "errors", "passes on", 0],
+      [1, "forward", "fails with SERVFAIL", 250],
+    ],
+  );
+});
+
 test("flags, class and transport of the client are those of the query", async () => {
   const client = await clientOf((query) => {
     assert.deepEqual(

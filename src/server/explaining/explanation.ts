@@ -9,7 +9,14 @@ import type {
   Step,
 } from "../../plugin/contract/explanation.ts";
 import type { ClientAnswer, ClientQuestion } from "./in-process-client.ts";
-import { isLookup, type Lookup, ownTime, type TraceRecorder, type Visit } from "./trace-recorder.ts";
+import {
+  asideTime,
+  isLookup,
+  type Lookup,
+  ownTime,
+  type TraceRecorder,
+  type Visit,
+} from "./trace-recorder.ts";
 
 export interface ExplanationParts {
   readonly question: ClientQuestion;
@@ -41,7 +48,9 @@ export function buildExplanation(parts: ExplanationParts): Explanation {
     block: root?.block,
     view: root === undefined || root.view === "" ? undefined : root.view,
     steps: (root?.visits ?? trace.entries).flatMap((entry) => stepsOf(entry, 0, `${name} ${type}`)),
-    ...("waited" in answer ? unanswered(answer.waited) : answered(question, answer)),
+    ...("waited" in answer
+      ? unanswered(answer.waited)
+      : answered(question, { ...answer, duration: Math.max(0, answer.duration - asideTime(trace.entries)) })),
   };
 }
 
@@ -83,6 +92,7 @@ function toMicroseconds<T extends number | undefined>(milliseconds: T): T | numb
 /** @param question the question at the head of the chain */
 function stepsOf(entry: Visit | Lookup, depth: number, question: string): Step[] {
   if (isLookup(entry)) {
+    if (entry.aside !== undefined) return asideSteps(entry.aside, entry, depth, question);
     const block = entry.block === undefined ? "no server block takes it" : `server block ${entry.block}`;
     const step: Step = {
       depth: depth + 1,
@@ -103,6 +113,18 @@ function stepsOf(entry: Visit | Lookup, depth: number, question: string): Step[]
     milliseconds: toMicroseconds(ownTime(entry)),
   };
   return [own, ...entry.inner.flatMap((inner) => stepsOf(inner, depth, asked))];
+}
+
+/** Plugins that had no part in the answer, below a line that says so. */
+function asideSteps(text: string, { visits }: Lookup, depth: number, question: string): Step[] {
+  const step: Step = {
+    depth: depth + 1,
+    plugin: "aside",
+    decision: text,
+    notes: [],
+    milliseconds: undefined,
+  };
+  return [step, ...visits.flatMap((visit) => stepsOf(visit, depth + 1, question))];
 }
 
 function sameQuestion(left: string, right: string): boolean {

@@ -29,6 +29,8 @@ export interface Lookup {
   readonly block: string | undefined;
   /** The view that took the question, else empty. */
   readonly view: string;
+  /** Set for plugins that had no part in the answer: the reason why they ran. */
+  readonly aside?: string;
   readonly visits: (Visit | Lookup)[];
 }
 
@@ -100,6 +102,11 @@ export class TraceRecorder implements Trace {
     if (this.#open.length === 0) this.#lookup = lookup;
   }
 
+  aside(text: string): void {
+    if (this.#open.length > 0)
+      this.#add({ question: "", block: undefined, view: "", aside: text, visits: [] });
+  }
+
   /** All plugins in the order in which the query met them. */
   get visits(): Visit[] {
     return this.entries.flatMap(visitsOf);
@@ -121,6 +128,15 @@ export class TraceRecorder implements Trace {
 export function visitsOf(entry: Visit | Lookup): Visit[] {
   if (isLookup(entry)) return entry.visits.flatMap(visitsOf);
   return [entry, ...entry.inner.flatMap(visitsOf)];
+}
+
+/** Milliseconds spent in plugins that had no part in the answer. */
+export function asideTime(entries: readonly (Visit | Lookup)[]): number {
+  return entries.reduce((sum, entry) => {
+    if (!isLookup(entry)) return sum + asideTime(entry.inner);
+    if (entry.aside === undefined) return sum + asideTime(entry.visits);
+    return sum + visitsOf(entry).reduce((all, visit) => all + (ownTime(visit) ?? 0), 0);
+  }, 0);
 }
 
 /** Milliseconds spent in the plugin itself, without the plugins behind it; `undefined` if it never returned. */

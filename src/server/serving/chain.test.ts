@@ -1,8 +1,8 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { Rcode } from "../../dns/numbers.ts";
-import { afterNext, afterwards, type Handler } from "../../plugin/chain/handler.ts";
-import type { Outcome } from "../../plugin/query/outcome.ts";
+import { afterNext, afterwards, gatekeeper, type Handler } from "../../plugin/chain/handler.ts";
+import { DROPPED, type Outcome } from "../../plugin/query/outcome.ts";
 import { makeTestQuery } from "../../plugin/testing.ts";
 import { buildChain, buildQueryChain, witnessesOf } from "./chain.ts";
 
@@ -182,4 +182,49 @@ test("an answer may be repeated past plugins that can do without it or hear of i
   assert.deepEqual(witnessesOf([indifferent, witnessing, source]), [witness]);
   assert.deepEqual(witnessesOf([indifferent, source]), []);
   assert.equal(witnessesOf([indifferent, strict, source]), undefined);
+});
+
+test("plugins in front of one that refuses queries see its refusals, and those behind it do not get the query", async () => {
+  const seen: string[] = [];
+  const watch = (place: string): Handler =>
+    afterwards((outcome) => {
+      seen.push(`${place} ${outcome.kind}`);
+      return outcome;
+    });
+  const refuses = gatekeeper(
+    () => DROPPED,
+    () => assert.fail("reviewed"),
+  );
+  const chain = buildChain(
+    [watch("first"), watch("second"), refuses, watch("behind"), answersLater].map((handle, place) => ({
+      name: `plugin${place}`,
+      handle,
+    })),
+    (_plugin, error) => assert.fail(error.message),
+  );
+  assert.equal(await chain?.(makeTestQuery({ name: "a.example." })), DROPPED);
+  assert.deepEqual(seen, ["second dropped", "first dropped"]);
+});
+
+test("a plugin that refuses some queries reviews the outcome of the others, now or later", async () => {
+  const seen: string[] = [];
+  const admits = gatekeeper(
+    () => undefined,
+    (outcome) => {
+      seen.push(outcome.kind);
+      return outcome;
+    },
+  );
+  assert.equal((await ask(admits, answersLater)).outcome.rcode, Rcode.NXDOMAIN);
+  assert.equal((await ask(admits, (query) => query.fail(Rcode.REFUSED))).outcome.rcode, Rcode.REFUSED);
+  assert.deepEqual(seen, ["reply", "failed"]);
+  const broken = gatekeeper(
+    () => {
+      throw new Error("broken");
+    },
+    (outcome) => outcome,
+  );
+  const { outcome, panics } = await ask(broken, answersLater);
+  assert.deepEqual([outcome.rcode, outcome.plugin], [Rcode.SERVFAIL, "plugin0"]);
+  assert.deepEqual(panics, ["plugin0: plugin plugin0 failed: broken"]);
 });

@@ -7,7 +7,9 @@ import { Rcode } from "../../dns/numbers.ts";
 import { messageOf } from "../../lib/text/message-of.ts";
 import {
   afterNext,
+  type Gatekeeper,
   type Handler,
+  isGatekeeper,
   isReviewer,
   type Next,
   type Review,
@@ -38,6 +40,12 @@ export function buildChain(plugins: readonly ChainPlugin[], onPanic: PanicObserv
   let row: ReviewRow | undefined;
   for (const { name, handle, recordsOnly = false } of [...plugins].reverse()) {
     const link = new Link(name, onPanic, recordsOnly);
+    if (isGatekeeper(handle)) {
+      // Plugins in front of it review refusals, too: their row ends here.
+      next = gated(link, handle, next);
+      row = undefined;
+      continue;
+    }
     const nested = linked(link, handle, next);
     row = isReviewer(handle)
       ? { inner: row?.inner ?? next, nested, steps: [...(row?.steps ?? []), { link, handle }] }
@@ -202,6 +210,29 @@ function linked(link: Link, handle: Handler, next: Next): Next {
     watched.add(link, unchanged);
     query.pending = watched;
     return watched;
+  };
+}
+
+/** A plugin that refuses a query, or reviews its outcome. */
+function gated(link: Link, handle: Gatekeeper, next: Next): Next {
+  const traced = linked(link, handle, next);
+
+  return (query) => {
+    if (query.trace !== undefined || query.spans !== undefined) return traced(query);
+    let refused: Outcome | undefined;
+    try {
+      refused = handle.admit(query);
+    } catch (error) {
+      return link.panicked(error, query);
+    }
+    if (refused !== undefined) return link.settled(refused, query);
+    const outcome = next(query);
+    if (!(outcome instanceof Promise)) return link.review(handle.review, outcome, query);
+    const outer = query.link;
+    query.link = link;
+    const late = afterNext(outcome, query, handle.reviewLate);
+    query.link = outer;
+    return late;
   };
 }
 

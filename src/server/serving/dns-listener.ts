@@ -180,10 +180,10 @@ export class DnsListener implements Listener, LateFaults {
       },
       repeat:
         repeated &&
-        ((words, at, length, family, together) => {
+        ((words, at, length, family, together, names, addressAt) => {
           if (!together) arrival.receivedAt = this.#clock.now();
           try {
-            return repeated.answer(words, at, length, family, arrival.receivedAt);
+            return repeated.answer(words, at, length, family, arrival.receivedAt, names, addressAt);
           } catch (error) {
             this.#onError(error);
             return 0;

@@ -31,6 +31,7 @@ const TTL = 5;
 
 /** The word at which the message of a {@link SlotPort} begins. */
 const MESSAGE_AT = 100;
+const CLIENT = new Int32Array(4);
 
 /** A slot of a batch: the message by the word, garbage around it. */
 class SlotPort implements ReplyPort {
@@ -193,7 +194,8 @@ function asker(listener: DnsListener): Asker {
       port.octets.fill(0xa5);
       port.octets.set(octets);
       port.reply = undefined;
-      const size = receiver.repeat?.(port.words, MESSAGE_AT, octets.length, ipv6 ? 6 : 4, false) ?? 0;
+      const size =
+        receiver.repeat?.(port.words, MESSAGE_AT, octets.length, ipv6 ? 6 : 4, false, CLIENT, 0) ?? 0;
       if (size > 0) port.reply = port.octets.slice(0, size);
       else receiver.receive(port.octets, octets.length, port, true);
       assert.ok(port.reply, `no answer to ${name}`);

@@ -13,11 +13,13 @@ import { RunField } from "../../dns/address-runs.ts";
 import type { EncodedSections } from "../../dns/encoded-sections.ts";
 import type { Clock, Timer } from "../../lib/time/clock.ts";
 import { FixedEndpoint, type TransportName } from "../../plugin/message/endpoint.ts";
+import { answerKind } from "../../plugin/query/answer-kind.ts";
 import { type Arrival, type Listener, Query } from "../../plugin/query/query.ts";
 import type { AnswerBasis, AnswerSource, AnswerWitness } from "../../plugin/query/repetition.ts";
 import type { Reply } from "../../plugin/query/reply.ts";
 import type { QueryStream } from "../../plugin/stream/query-stream.ts";
 import { REPEATED_OCTETS } from "../../transports/transport.ts";
+import { hashOf, ID_BITS, NO_HASH, restBits } from "./message-words.ts";
 import { RepeatRoom, SLOT_OCTETS, SLOTS } from "./repeat-room.ts";
 import { shuffleRun, writeReply } from "./reply-writer.ts";
 import type { RouteTable } from "./route-table.ts";
@@ -37,7 +39,7 @@ const Head = {
   PLACE: 3,
   VALUE: 4,
   EPOCH: 5,
-  /** Number of the {@link Origin}; in the upper half the rcode. */
+  /** Number of the {@link Origin}; then the rcode, and the `AnswerKind`. */
   ORIGIN: 6,
   /** 4 or 6, of the clients' addresses. */
   FAMILY: 7,
@@ -66,19 +68,14 @@ const TOLD_IN_TURN = 256;
 const MAX_ORIGINS = 64;
 const ORIGIN_BITS = 0xff;
 const RCODE_SHIFT = 8;
+const RCODE_BITS = 0xff;
+const KIND_SHIFT = 16;
 /**
  * An answer's entry is marked as used at the first and each eighth repetition in a second: often enough to stay
  * cached, and a mark is a cache miss of the processor.
  */
 const MARKED_TIMES = 0x7;
-const HASH_PRIME = 0x9e3779b1;
-/** The hash of an empty slot, and of a query that is never remembered. No other query has it. */
-const NO_HASH = 0;
 const NOWHERE = -1;
-/** The id, in the first word of a message as the machine has it. */
-const IS_LITTLE_ENDIAN = new Uint8Array(new Uint16Array([1]).buffer)[0] === 1;
-const ID_BITS = IS_LITTLE_ENDIAN ? 0xffff : 0xffff0000 | 0;
-
 const RCODE_NXDOMAIN = 3;
 
 /** Shared by the answers of one plugin that have the same witnesses. */
@@ -88,10 +85,13 @@ interface Origin {
   readonly witnesses: readonly AnswerWitness[];
   /** The witnesses that measure time. */
   readonly timed: readonly TimedWitness[];
+  /** The witnesses that may refuse an answer to a client. */
+  readonly gates: readonly GateWitness[];
   readonly plugin: string;
 }
 
-type TimedWitness = Required<AnswerWitness>;
+type TimedWitness = AnswerWitness & Required<Pick<AnswerWitness, "answeredAt">>;
+type GateWitness = AnswerWitness & Required<Pick<AnswerWitness, "admits">>;
 
 export interface RepeatedAnswersOptions {
   readonly listener: Listener;
@@ -147,8 +147,17 @@ export class RepeatedAnswers {
   /**
    * Answers a query, if the same one was answered recently: see `MessageReceiver.repeat`.
    * @param now when it arrived
+   * @param names the client's address begins at the word `addressAt`
    */
-  answer(message: Int32Array, at: number, length: number, family: 4 | 6, now: number): number {
+  answer(
+    message: Int32Array,
+    at: number,
+    length: number,
+    family: 4 | 6,
+    now: number,
+    names: Int32Array,
+    addressAt: number,
+  ): number {
     if (length < HEADER_OCTETS || length > ROOM) {
       this.#lastHash = NO_HASH;
       return 0;
@@ -168,6 +177,7 @@ export class RepeatedAnswers {
     if (family !== words[head + Head.FAMILY]) return 0;
     const { ring } = this.#stream;
     if (ring !== undefined && !ring.passesOver()) return 0;
+    if (origin.gates.length > 0 && !this.#isAdmitted(head, origin, names, addressAt, now)) return 0;
     this.#count(head, origin, now);
     const run = words[head + Head.RUN] as number;
     if (run !== 0) this.#shuffle(4 * head + HEAD_OCTETS + ((length + 3) & ~3), run);
@@ -199,6 +209,18 @@ export class RepeatedAnswers {
     const last = length >> 2;
     for (let word = 1; word < last; word++) if (words[start + word] !== message[at + word]) return false;
     return (((words[start + last] as number) ^ (message[at + last] as number)) & restBits(length)) === 0;
+  }
+
+  /** Whether no plugin in front of the answering one objects. */
+  #isAdmitted(head: number, { gates }: Origin, names: Int32Array, addressAt: number, now: number): boolean {
+    const words = this.#words;
+    const family = words[head + Head.FAMILY] === 4 ? 4 : 6;
+    const kind = (words[head + Head.ORIGIN] as number) >>> KIND_SHIFT;
+    const size = (words[head + Head.SIZES] as number) >>> 16;
+    for (let index = 0; index < gates.length; index++)
+      if ((gates[index] as GateWitness).admits(names, addressAt, family, kind, size, now) === false)
+        return false;
+    return true;
   }
 
   #count(head: number, { source, timed }: Origin, now: number): void {
@@ -253,7 +275,8 @@ export class RepeatedAnswers {
     const size = writeReply(query, reply, this.#page);
     // A truncated reply would be counted with its full size.
     if (size !== reply.size) return;
-    const origin = this.#originOf(basis, witnesses, plugin) | (reply.rcode << RCODE_SHIFT);
+    const facts = (reply.rcode << RCODE_SHIFT) | (answerKind(reply) << KIND_SHIFT);
+    const origin = this.#originOf(basis, witnesses, plugin) | facts;
     const head = known === NOWHERE ? this.#claimSlot(hash) : known;
     const words = this.#words;
     const sizes = length | (size << 16);
@@ -326,7 +349,7 @@ export class RepeatedAnswers {
     const octets = this.#octets.subarray(start, start + length);
     const query = Query.read(octets, length, this.#arrivalOf(addressOctets));
     if (query === undefined) return;
-    const rcode = (words[head + Head.ORIGIN] as number) >> RCODE_SHIFT;
+    const rcode = ((words[head + Head.ORIGIN] as number) >> RCODE_SHIFT) & RCODE_BITS;
     const repetition = { query, rcode, plugin: origin.plugin, size: sizes >>> 16, times };
     origin.source.repeated(repetition);
     for (const witness of origin.witnesses) witness.repeated(repetition);
@@ -385,7 +408,8 @@ export class RepeatedAnswers {
     );
     if (found >= 0) return found;
     if (this.#origins.length === MAX_ORIGINS) this.clear();
-    return this.#origins.push({ source, numbers, witnesses, timed: witnesses.filter(isTimed), plugin }) - 1;
+    const [timed, gates] = [witnesses.filter(isTimed), witnesses.filter(isGate)];
+    return this.#origins.push({ source, numbers, witnesses, timed, gates, plugin }) - 1;
   }
 
   #claim(): boolean {
@@ -421,32 +445,14 @@ function isTimed(witness: AnswerWitness): witness is TimedWitness {
   return witness.answeredAt !== undefined;
 }
 
+function isGate(witness: AnswerWitness): witness is GateWitness {
+  return witness.admits !== undefined;
+}
+
 function mayBeRepeated(query: Query, reply: Reply): boolean {
   if (query.seals !== undefined || query.isSigned) return false;
   if (reply.shuffle !== 0 && reply.sections.runCount !== 1) return false;
   return reply.rcode === 0 || reply.rcode === RCODE_NXDOMAIN;
-}
-
-/** Hashes all octets except the id. Each step rotates the bits, as a product carries them only upwards. */
-function hashOf(message: Int32Array, at: number, length: number, seed: number): number {
-  const last = at + (length >> 2);
-  let hash = Math.imul(seed ^ length ^ ((message[at] as number) & ~ID_BITS), HASH_PRIME);
-  for (let word = at + 1; word < last; word++)
-    hash = Math.imul(((hash << 5) | (hash >>> 27)) ^ (message[word] as number), HASH_PRIME);
-  hash = Math.imul(
-    ((hash << 5) | (hash >>> 27)) ^ ((message[last] as number) & restBits(length)),
-    HASH_PRIME,
-  );
-  hash = Math.imul(hash ^ (hash >>> 15), HASH_PRIME);
-  hash ^= hash >>> 13;
-  return hash === NO_HASH ? 1 : hash;
-}
-
-/** The mask of the message's octets in its last, incomplete word. */
-function restBits(length: number): number {
-  const rest = 8 * (length & 3);
-  const low = (1 << (IS_LITTLE_ENDIAN ? rest : 32 - rest)) - 1;
-  return IS_LITTLE_ENDIAN ? low : rest === 0 ? 0 : ~low;
 }
 
 const NO_WORDS = new Int32Array(0);

@@ -96,6 +96,8 @@ export class SecondaryZone {
   readonly #ways: TransferWays;
   /** Confirmed by each primary that says that the zone is up to date. */
   readonly #freshness: Freshness;
+  /** The reason of the retries that was logged last. */
+  #saidFault: string | undefined;
   readonly #loaded = Promise.withResolvers<void>();
 
   constructor(options: SecondaryZoneOptions) {
@@ -223,6 +225,7 @@ export class SecondaryZone {
     if (this.#abort.signal.aborted) return;
     if (isDone) {
       this.#backOff.reset();
+      this.#saidFault = undefined;
     }
     if (this.#isAskedAgain) return void this.#check();
     this.#schedule(isDone, fault);
@@ -351,16 +354,22 @@ export class SecondaryZone {
     let wait: number;
     if (zone === undefined) {
       wait = this.#backOff.next();
-      const { spelled } = this.served;
-      site.log.warning(
-        `All '${spelled}' masters failed to transfer, retrying in ${formatGoDuration(wait)}: ${fault}`,
-      );
+      this.#sayRetries(wait, fault);
     } else {
       const seconds = zone.soaNumber(isDone ? 1 : 2);
       const jitter = site.random.fraction() * (isDone ? REFRESH_JITTER : RETRY_JITTER);
       wait = Math.max(seconds * 1_000, SHORTEST_INTERVAL) + jitter;
     }
     this.#timer = site.clock.after(wait, () => void this.#check());
+  }
+
+  /** Once, until the reason changes: the retries themselves are no news. A transfer logs the end. */
+  #sayRetries(wait: number, fault: string): void {
+    if (fault === this.#saidFault) return;
+    this.#saidFault = fault;
+    this.#options.site.log.warning(
+      `All '${this.served.spelled}' masters failed to transfer, retrying in ${formatGoDuration(wait)}: ${fault}`,
+    );
   }
 
   /** Once, until the reason changes. */

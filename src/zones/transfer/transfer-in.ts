@@ -1,7 +1,7 @@
 /** Transfers a zone from a primary server: AXFR (RFC 5936) and IXFR (RFC 1995). */
 import { decodeMessage, encodeMessage, type Message, makeQuery } from "../../dns/message.ts";
 import type { Name } from "../../dns/name.ts";
-import { Rcode, RecordClass } from "../../dns/numbers.ts";
+import { Rcode, RecordClass, rcodeName } from "../../dns/numbers.ts";
 import { readU32, sameOctets } from "../../dns/octets.ts";
 import type { ResourceRecord } from "../../dns/record-kind.ts";
 import { SOA } from "../../dns/record-table.ts";
@@ -223,7 +223,7 @@ class ZoneReceiver {
 
   async take(message: Message, pause: () => Promise<void>): Promise<void> {
     if (message.rcode !== Rcode.NOERROR)
-      throw new TransferError(`bad xfr rcode: ${message.rcode}`, message.rcode);
+      throw new TransferError(`bad xfr rcode: ${message.rcode} (${rcodeName(message.rcode)})`, message.rcode);
     const [question] = message.questions;
     if (question !== undefined && !question.name.equals(this.#apex))
       throw new TransferError(`the reply is about ${question.name}`);

@@ -66,6 +66,8 @@ export class ApiSimulator implements AsyncDisposable {
   admits: (caller: Caller) => boolean = () => true;
   /** Authorizes a request. Default: every request. */
   permits: (request: RequestFacts) => boolean = () => true;
+  /** The caller, in the words of a refusal. */
+  account = "test";
   readonly #options: ApiSimulatorOptions;
   readonly #types: readonly ResourceType[];
   readonly #resources: ResourceRequests;
@@ -267,7 +269,7 @@ export class ApiSimulator implements AsyncDisposable {
     if (!this.admits(caller)) throw new ApiError(401, "Unauthorized", "Unauthorized");
     if (this.permits(facts)) return;
     const { verb, resource } = facts;
-    const message = `${resource} is forbidden: User "test" cannot ${verb} resource "${resource}" at the cluster scope`;
+    const message = `${resource} is forbidden: User "${this.account}" cannot ${verb} resource "${resource}" at the cluster scope`;
     throw new ApiError(403, "Forbidden", message);
   }
 

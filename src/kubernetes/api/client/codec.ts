@@ -85,29 +85,29 @@ export function decodePage(
 }
 
 /**
- * @param texts those of former pages and events
+ * @param event reads the former events of the watch, too
  * @throws ApiContentError
  */
 export function decodeEvent<K extends WatchedKind>(
   frame: Uint8Array,
   format: ObjectFormat,
   resource: Resource<K>,
-  texts: TextPool = new TextPool(),
+  event: EventFrame = new EventFrame(new TextPool()),
 ): WatchEvent<K> {
   if (format === "json") {
-    const event = parseJson(frame);
-    const type = textMember(event, "type");
-    const object = member(event, "object");
+    const json = parseJson(frame);
+    const type = textMember(json, "type");
+    const object = member(json, "object");
     if (type === "ERROR") return { type, object: statusError(object, 0), read: undefined };
     if (type === "") throw new ApiContentError("an event of the watch has no type");
     requireKind(textMember(object, "kind"), resource.objectKind);
     return { type, object, read: undefined };
   }
+  const { source } = event;
   try {
-    const event = new EventFrame(frame, texts);
+    event.open(frame);
     if (!event.isEnveloped) throw new ApiContentError(NO_ENVELOPE);
-    const { type, kind, source, start, end } = event;
-    source.at = start;
+    const { type, kind, end } = event;
     if (type === "ERROR")
       return { type, object: statusError(STATUS.readFrom(source, end), 0), read: undefined };
     requireKind(kind, resource.objectKind);
@@ -118,6 +118,8 @@ export function decodeEvent<K extends WatchedKind>(
     return { type, object: read === undefined ? whole.readFrom(source, end) : undefined, read };
   } catch (error) {
     throw contentError(error);
+  } finally {
+    source.close();
   }
 }
 

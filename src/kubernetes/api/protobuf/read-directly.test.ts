@@ -15,6 +15,8 @@ import { SharedValues } from "../../objects/shared-values.ts";
 import { ApiContentError } from "../access/api-error.ts";
 import { decodeEvent } from "../client/codec.ts";
 import { asWanted, RESOURCES, type ResourcesOf } from "../client/resource.ts";
+import { EventFrame } from "./read-event.ts";
+import { TextPool } from "./text-pool.ts";
 
 /** Nearly always a label. */
 const label = fc.oneof(
@@ -175,15 +177,16 @@ describe("an object of a watch that is read and reduced at once", () => {
       addressType: "IPv4",
     };
     const frame = encodeWatchFrame("ADDED", whole).subarray(4);
-    const expected = decodeEvent(frame, "protobuf", resource).read;
+    const event = new EventFrame(new TextPool());
+    const expected = decodeEvent(frame, "protobuf", resource, event).read;
     assert.equal(expected?.object.groups[0]?.readyCount, 1);
     for (let length = 1; length < frame.length; length++) {
       try {
-        decodeEvent(frame.subarray(0, length), "protobuf", resource);
+        decodeEvent(frame.subarray(0, length), "protobuf", resource, event);
       } catch (error) {
         assert.ok(error instanceof ApiContentError, `${error}`);
       }
-      assert.deepEqual(decodeEvent(frame, "protobuf", resource).read, expected);
+      assert.deepEqual(decodeEvent(frame, "protobuf", resource, event).read, expected);
     }
   });
 

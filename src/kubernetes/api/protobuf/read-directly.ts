@@ -167,6 +167,7 @@ const READY = 0x08;
 export class SliceReader implements DirectReader<EndpointSet> {
   readonly #options: ReduceOptions;
   readonly #metadata = new Metadata([SERVICE_NAME_LABEL], [TRIGGER_TIME]);
+  readonly #packer = new GroupPacker();
   /** Of the endpoint that is being read. */
   #ready = true;
   #podKind = "";
@@ -209,7 +210,8 @@ export class SliceReader implements DirectReader<EndpointSet> {
     const { name, namespace, label: service } = metadata;
     if (metadata.times !== 1 || name === "" || !isDnsLabel(namespace) || !isDnsLabel(service))
       return undefined;
-    const packer = new GroupPacker(endpoints);
+    const packer = this.#packer;
+    packer.begin(endpoints);
     if (addressType !== "FQDN") this.#readEndpoints(source, end, packer);
     source.at = end;
     return {

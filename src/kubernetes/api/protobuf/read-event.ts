@@ -1,6 +1,9 @@
 /**
  * The wrappers around an object in a watch, taken off in one pass: a cluster in motion sends hundreds of events a second, and each stands in
  * four messages (WatchEvent, RawExtension, Unknown and TypeMeta in kubernetes.proto) of which two short texts are wanted.
+ *
+ * One object reads all events of a watch, and so do those that it is handed to. An object for each event would be garbage when V8 collects the whole
+ * heap to save memory. V8 then forgets the shape of such objects, and drops the compiled code of every function that reads one.
  */
 import { Source } from "./read-message.ts";
 import type { TextPool } from "./text-pool.ts";
@@ -12,6 +15,7 @@ const SECOND = 0x12;
 const PREFIX = [0x6b, 0x38, 0x73, 0] as const;
 
 export class EventFrame {
+  /** At the beginning of the object after {@link open}, if there is one. */
   readonly source: Source;
   /** `ADDED` */
   type = "";
@@ -23,10 +27,20 @@ export class EventFrame {
   /** Whether the object stands in an envelope of Kubernetes. */
   isEnveloped = false;
 
-  /** @throws ProtobufError */
-  constructor(octets: Uint8Array, texts: TextPool) {
-    const source = new Source(octets, texts);
-    this.source = source;
+  /** @param texts those of former events */
+  constructor(texts: TextPool) {
+    this.source = new Source(new Uint8Array(), texts);
+  }
+
+  /** Reads the wrappers of an event. The caller closes the source. @throws ProtobufError */
+  open(octets: Uint8Array): void {
+    const { source } = this;
+    source.open(octets);
+    this.type = "";
+    this.kind = "";
+    this.start = 0;
+    this.end = 0;
+    this.isEnveloped = false;
     const end = source.octets.length;
     while (source.at < end) {
       const tag = source.varint();
@@ -35,6 +49,7 @@ export class EventFrame {
       else source.skip(tag & 7, end);
     }
     source.requireEnd(end);
+    source.at = this.start;
   }
 
   #readExtension(end: number): void {

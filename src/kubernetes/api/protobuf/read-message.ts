@@ -59,19 +59,33 @@ export class MessageReader {
   }
 }
 
+const NO_OCTETS = Buffer.alloc(0);
+
 const EVERYTHING: Wants = { unwanted: [], keys: new Map() };
 
 /** Octets, and how far they are read. */
 export class Source {
-  readonly octets: Buffer;
+  octets: Buffer = NO_OCTETS;
   readonly texts: TextPool;
   at = 0;
 
   constructor(octets: Uint8Array, texts: TextPool) {
+    this.texts = texts;
+    this.open(octets);
+  }
+
+  /** Goes to the first of other octets. */
+  open(octets: Uint8Array): void {
     this.octets = Buffer.isBuffer(octets)
       ? octets
       : Buffer.from(octets.buffer, octets.byteOffset, octets.byteLength);
-    this.texts = texts;
+    this.at = 0;
+  }
+
+  /** Lets go of the octets, which have been read. */
+  close(): void {
+    this.octets = NO_OCTETS;
+    this.at = 0;
   }
 
   /** A number; of one with more than 32 bits, the lowest. */

@@ -15,6 +15,7 @@ import {
 import { BodyReader, FrameSplitter } from "../client/frames.ts";
 import type { ListWatchTimings } from "../client/list-watch-timings.ts";
 import { pathOf, type Resource } from "../client/resource.ts";
+import { EventFrame } from "../protobuf/read-event.ts";
 import { TextPool } from "../protobuf/text-pool.ts";
 import { SilenceGuard } from "./silence-guard.ts";
 
@@ -163,7 +164,7 @@ export class WatchStream<K extends WatchedKind> {
   readonly #splitter: FrameSplitter;
   readonly #format: ObjectFormat;
   readonly #resource: Resource<K>;
-  readonly #texts: TextPool;
+  readonly #event: EventFrame;
   readonly #connectionHeardAt: () => number | undefined;
 
   /** @throws ApiContentError where the answer is in no form that was asked for */
@@ -179,7 +180,7 @@ export class WatchStream<K extends WatchedKind> {
     this.#guard = guard;
     this.#splitter = new FrameSplitter(this.#format);
     this.#resource = resource;
-    this.#texts = texts;
+    this.#event = new EventFrame(texts);
     this.#connectionHeardAt = response.connectionHeardAt;
   }
 
@@ -191,7 +192,7 @@ export class WatchStream<K extends WatchedKind> {
 
   /** @throws ApiContentError */
   read(frame: Uint8Array): WatchEvent<K> {
-    return decodeEvent(frame, this.#format, this.#resource, this.#texts);
+    return decodeEvent(frame, this.#format, this.#resource, this.#event);
   }
 
   /** From now on nothing may come for so long: answers to pings on its connection are enough. */
