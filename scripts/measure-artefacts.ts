@@ -79,10 +79,17 @@ const ARTEFACTS: readonly Artefact[] = [
       const root = join(folder, "root");
       await image.unpack(root);
       cpSync(join(folder, "manifests"), join(root, "quickstart", "manifests"), { recursive: true });
+      const { Entrypoint, Env } = image.configuration.config;
+      const environment = Object.fromEntries(
+        Env.map((each) => each.split(/=(.*)/s, 2)).filter(([name]) => name !== "PATH"),
+      );
+      // Node reads /proc. The mount is one of the program's own, and goes with it.
+      const enter = 'mkdir -p "$0/proc" && mount --rbind /proc "$0/proc" && exec chroot "$0" "$@"';
       return {
-        command: "chroot",
-        args: [root, ...image.configuration.config.Entrypoint],
+        command: "unshare",
+        args: ["--mount", "sh", "-c", enter, root, ...Entrypoint],
         seen: "/quickstart",
+        environment,
       };
     },
   },
