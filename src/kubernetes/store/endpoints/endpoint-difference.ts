@@ -42,25 +42,37 @@ function recordPlainDifference(
   const [set] = after;
   if (old === undefined || set === undefined || before.length + after.length > 2) return false;
   if (old.labels !== undefined || set.labels !== undefined) return false;
-  const ranges = differentRanges(old, set);
+  if (old.addressLength !== 4 || set.addressLength !== 4) return false;
+  const was = wordsOf(old);
+  const is = wordsOf(set);
+  const ranges = differentRanges(old, was, set, is);
   if (ranges === undefined) return false;
   for (const range of ranges) {
-    for (let at = range.front; at < range.oldEnd; at++)
-      recordUnlessEqual(old, set, range, ipv4At(old, at), change);
-    for (let at = range.newFront; at < range.newEnd; at++)
-      recordUnlessEqual(old, set, range, ipv4At(set, at), change);
+    const { front, oldEnd, newFront, newEnd } = range;
+    for (let at = front; at < oldEnd; at++)
+      if (isUnequal(was, is, range, was[at])) change.address(ipv4At(old, at));
+    for (let at = newFront; at < newEnd; at++)
+      if (isUnequal(was, is, range, is[at])) change.address(ipv4At(set, at));
   }
   return true;
 }
 
-function recordUnlessEqual(
-  old: EndpointGroup,
-  set: EndpointGroup,
+function isUnequal(
+  was: Int32Array,
+  is: Int32Array,
   { front, oldEnd, newFront, newEnd }: DifferentRange,
-  key: number,
-  change: ChangeRecorder,
-): void {
-  if (timesIn(old, front, oldEnd, key) !== timesIn(set, newFront, newEnd, key)) change.address(key);
+  word: number | undefined,
+): boolean {
+  return timesIn(was, front, oldEnd, word) !== timesIn(is, newFront, newEnd, word);
+}
+
+/**
+ * The addresses of IPv4 as words, to be compared with one another: their octets are in the order of this machine. A change that comes alone runs code
+ * that V8 has hardly optimized, in which four octets with a call for each take ten times as long as a word.
+ */
+function wordsOf({ addresses }: EndpointGroup): Int32Array {
+  // Words have to be aligned, which the store's addresses are not.
+  return new Int32Array(new Uint8Array(addresses).buffer);
 }
 
 /** What two groups do not have in common of the endpoints that are ready, or of the others. */
@@ -75,32 +87,37 @@ interface DifferentRange {
 /**
  * What is left of the endpoints that are ready, and of those that are not, when those at the front and at the end are passed over that are the same in both
  * groups. That is little where one pod was replaced, and also where one is ready no more: it goes from the ones to the others, and all behind it move up.
- * @returns undefined for addresses of IPv6, and for so much that it is quicker to look addresses up
+ * @param was the words of the old one, and `is` of the new one
+ * @returns undefined for so much that it is quicker to look addresses up
  */
-function differentRanges(old: EndpointGroup, set: EndpointGroup): readonly DifferentRange[] | undefined {
-  if (old.addressLength !== 4 || set.addressLength !== 4) return undefined;
-  const ready = differentRange(old, 0, old.readyCount, set, 0, set.readyCount);
-  const others = differentRange(old, old.readyCount, old.count, set, set.readyCount, set.count);
+function differentRanges(
+  old: EndpointGroup,
+  was: Int32Array,
+  set: EndpointGroup,
+  is: Int32Array,
+): readonly DifferentRange[] | undefined {
+  const ready = differentRange(was, 0, old.readyCount, is, 0, set.readyCount);
+  const others = differentRange(was, old.readyCount, old.count, is, set.readyCount, set.count);
   return lengthOf(ready) + lengthOf(others) > MOST_COMPARED ? undefined : [ready, others];
 }
 
 function differentRange(
-  old: EndpointGroup,
+  was: Int32Array,
   oldStart: number,
   oldStop: number,
-  set: EndpointGroup,
+  is: Int32Array,
   newStart: number,
   newStop: number,
 ): DifferentRange {
   let front = oldStart;
   let newFront = newStart;
-  while (front < oldStop && newFront < newStop && ipv4At(old, front) === ipv4At(set, newFront)) {
+  while (front < oldStop && newFront < newStop && was[front] === is[newFront]) {
     front++;
     newFront++;
   }
   let oldEnd = oldStop;
   let newEnd = newStop;
-  while (oldEnd > front && newEnd > newFront && ipv4At(old, oldEnd - 1) === ipv4At(set, newEnd - 1)) {
+  while (oldEnd > front && newEnd > newFront && was[oldEnd - 1] === is[newEnd - 1]) {
     oldEnd--;
     newEnd--;
   }
@@ -114,10 +131,10 @@ function lengthOf({ front, oldEnd, newFront, newEnd }: DifferentRange): number {
 /** With more endpoints than this it is quicker to look addresses up. */
 const MOST_COMPARED = 16;
 
-/** How often an address of IPv4 is in a part of a group. */
-function timesIn(group: EndpointGroup, front: number, end: number, key: number): number {
+/** How often a word is in a part of a group. */
+function timesIn(words: Int32Array, front: number, end: number, word: number | undefined): number {
   let times = 0;
-  for (let index = front; index < end; index++) if (ipv4At(group, index) === key) times++;
+  for (let index = front; index < end; index++) if (words[index] === word) times++;
   return times;
 }
 
@@ -129,13 +146,16 @@ export function differentAddresses(
   const [old] = before.groups;
   const [set] = after.groups;
   if (old !== undefined && set !== undefined && before.groups.length + after.groups.length === 2) {
-    const ranges = differentRanges(old, set);
+    const isPlain = old.addressLength === 4 && set.addressLength === 4;
+    const was = isPlain ? wordsOf(old) : NO_WORDS;
+    const is = isPlain ? wordsOf(set) : NO_WORDS;
+    const ranges = isPlain ? differentRanges(old, was, set, is) : undefined;
     if (ranges !== undefined) {
       const gone: number[] = [];
       const come: number[] = [];
       for (const { front, oldEnd, newFront, newEnd } of ranges) {
-        addOnlyIn(old, front, oldEnd, set, gone);
-        addOnlyIn(set, newFront, newEnd, old, come);
+        addOnlyIn(old, was, front, oldEnd, is, gone);
+        addOnlyIn(set, is, newFront, newEnd, was, come);
       }
       return { gone, come };
     }
@@ -145,17 +165,21 @@ export function differentAddresses(
   return { gone: [...known].filter((key) => !now.has(key)), come: [...now].filter((key) => !known.has(key)) };
 }
 
+const NO_WORDS = new Int32Array();
+
 /** Adds the addresses in a part of a group that another group has nowhere, each once. */
 function addOnlyIn(
   group: EndpointGroup,
+  words: Int32Array,
   front: number,
   end: number,
-  other: EndpointGroup,
+  other: Int32Array,
   keys: number[],
 ): void {
   for (let at = front; at < end; at++) {
+    if (other.includes(words[at] ?? 0)) continue;
     const key = ipv4At(group, at);
-    if (timesIn(other, 0, other.count, key) === 0 && !keys.includes(key)) keys.push(key);
+    if (!keys.includes(key)) keys.push(key);
   }
 }
 
