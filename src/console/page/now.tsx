@@ -3,6 +3,7 @@ import { countOf } from "../../lib/text/count-of.ts";
 import type { HistoryPoint, NowView, UpstreamRow } from "../api-types.ts";
 import { Chart } from "./chart.tsx";
 import { count, milliseconds, octets, share, span } from "./format.ts";
+import { isFailure } from "./parts.tsx";
 import { TITLES } from "./shell.tsx";
 
 export interface NowProps {
@@ -178,11 +179,6 @@ function failuresOf({ errors, failures = {} }: UpstreamRow): string {
   return rcodes.map(([rcode, failed]) => `${count(failed)} ${rcode}`).join(", ");
 }
 
-/** Rcodes that are neither answers nor denials. */
-function isFailure(name: string): boolean {
-  return name !== "NOERROR" && name !== "NXDOMAIN";
-}
-
 function Shares({
   title,
   counts,
@@ -241,8 +237,8 @@ function Clusters({ view }: { readonly view: NowView }) {
             {cluster.awaited.length > 0
               ? `Still waiting for ${cluster.awaited.join(", ")}.`
               : cluster.age === null
-                ? "No message from the Kubernetes API yet."
-                : `Last message from the Kubernetes API: ${span(cluster.age)} ago.`}
+                ? "No data yet."
+                : `Data as of ${span(cluster.age)} ago.`}
           </p>
         </section>
       ))}
