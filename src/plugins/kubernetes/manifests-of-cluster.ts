@@ -12,6 +12,7 @@ export interface ManifestOptions {
   readonly labels: LabelSelector | undefined;
   readonly namespace_labels: LabelSelector | undefined;
   readonly endpoint_pod_names: boolean;
+  readonly replicas_as_endpoints: boolean;
 }
 
 export class ManifestsOfCluster implements ClusterSource {
@@ -21,7 +22,7 @@ export class ManifestsOfCluster implements ClusterSource {
 
   /** @param paths files and folders, absolute */
   constructor(
-    { labels, namespace_labels, endpoint_pod_names }: ManifestOptions,
+    { labels, namespace_labels, endpoint_pod_names, replicas_as_endpoints }: ManifestOptions,
     paths: readonly string[],
     { store, imports, reduce }: WatchedCluster,
     { clock, log }: LastingSite,
@@ -34,6 +35,7 @@ export class ManifestsOfCluster implements ClusterSource {
       labels,
       namespaceLabels: namespace_labels,
       endpointPodNames: endpoint_pod_names,
+      replicasAsEndpoints: replicas_as_endpoints,
       reduce,
       onProblem: (problem) => logManifestProblem(problem, log),
       onMended: (path) => logManifestMended(path, log),
