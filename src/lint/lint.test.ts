@@ -92,6 +92,25 @@ const CASES: Readonly<Record<string, readonly LintCase[]>> = {
       warnings: [],
     },
     {
+      title: "file before whoami in a named zone",
+      corefile: "example.org {\n file db\n whoami\n}",
+      warnings: [
+        "LINT_FALLTHROUGH_MISSING Corefile:2:2: warning: 'file' has no fallthrough, so 'whoami' (Corefile:3:2) after it never gets a query",
+      ],
+    },
+    {
+      title: "file without a zone in a block of the root: the SOA record says which zone it is",
+      corefile: ". {\n file db\n whoami\n}",
+      warnings: [],
+    },
+    {
+      title: "file for the root itself",
+      corefile: ". {\n file db .\n whoami\n}",
+      warnings: [
+        "LINT_FALLTHROUGH_MISSING Corefile:2:2: warning: 'file' has no fallthrough, so 'whoami' (Corefile:3:2) after it never gets a query",
+      ],
+    },
+    {
       title: "hosts before forward",
       corefile: ". {\n hosts {\n  192.0.2.1 a.example\n }\n forward . 192.0.2.53\n}",
       warnings: [

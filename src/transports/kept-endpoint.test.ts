@@ -8,7 +8,7 @@ import {
   readPort,
   writeSocketAddress,
 } from "../runtime/linux/socket-address.ts";
-import { addressBuffer, KeptEndpoint } from "./kept-endpoint.ts";
+import { addressBuffer, copyAddressWords, KeptEndpoint } from "./kept-endpoint.ts";
 
 const octets = (length: number) => fc.uint8Array({ minLength: length, maxLength: length });
 
@@ -29,11 +29,18 @@ test("a kept socket address stays the same, whatever becomes of the memory that 
         writeSocketAddress(bytes, at, family, family === 4 ? short : long, port, scope);
         const before = bytes.slice(at, at + 28);
         const kept = new KeptEndpoint(words, slot * 8);
+        const copied = new Int32Array(4);
+        const copiedFamily = copyAddressWords(words, slot * 8, copied);
         words.fill(-1);
         assert.deepEqual(
           [kept.address, kept.port, kept.family, kept.octets],
           [readAddress(before, 0), readPort(before, 0), readFamily(before, 0), readAddressOctets(before, 0)],
         );
+        const own = new Int32Array(4);
+        assert.equal(kept.copyAddress(own), copiedFamily);
+        assert.deepEqual(own, copied);
+        assert.equal(copiedFamily, kept.family);
+        assert.deepEqual(new Uint8Array(copied.buffer).slice(0, copiedFamily === 4 ? 4 : 16), kept.octets);
         assert.equal(kept.snapshot(), kept);
         const written = addressBuffer();
         kept.writeTo(written.words);

@@ -103,7 +103,7 @@ describe("a healthy fleet", () => {
     assert.match(output, /^\d+ queries of .*, Portolan-\d.* in [\d.]+ s\n/);
     assert.match(
       output,
-      /\n {2}probes: the pod of the server is not known: -manifest FILE takes the manifest of its Deployment/,
+      /\n {2}probes: the pod of the server is not known: give the manifest of its Deployment, DaemonSet or pod, with portolan doctor -server \S+ -for 0s -manifest FILE\n/,
     );
     assert.match(output, /\nnothing is wrong with what was examined\n$/);
   });

@@ -327,8 +327,8 @@ describe("explain -server asks a console", () => {
     const doctor = await runPortolan(["doctor", ...flags, ...token, "-for", "1s", "-format", "json"]);
     const { notExamined }: Diagnosis = JSON.parse(doctor.output);
     assert.equal(
-      notExamined.find(({ code }) => code === "probes")?.reason.split(" | ")[1],
-      `portolan doctor ${[...flags, ...token].join(" ")} -for 1s -manifest -`,
+      notExamined.find(({ code }) => code === "probes")?.reason.split(", with ")[1],
+      `portolan doctor ${[...flags, ...token].join(" ")} -for 1s -manifest FILE`,
     );
   });
 });

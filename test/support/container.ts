@@ -6,6 +6,8 @@ import { Program, run } from "./program.ts";
 
 interface Descriptor {
   readonly digest: string;
+  /** Octets. */
+  readonly size: number;
   readonly platform?: { readonly architecture: string };
 }
 
@@ -45,6 +47,11 @@ export class LaidOutImage {
 
   get configuration(): ImageConfiguration {
     return JSON.parse(this.#read(this.#manifest.config));
+  }
+
+  /** Octets of the layers, which are compressed. */
+  get size(): number {
+    return this.#manifest.layers.reduce((sum, { size }) => sum + size, 0);
   }
 
   /** Lays the layers over each other. */

@@ -31,6 +31,9 @@ import { Portolan } from "../support/portolan.ts";
 const authority = new CertificateAuthority();
 const own = authority.issue({ commonName: "dns", hosts: ["dns.example"] });
 
+const zoneText = (names: number): string =>
+  `$TTL 60\n@ SOA ns hm 1 2 3 4 5\n@ NS ns\n${Array.from({ length: names }, (_, n) => `n${n} A 192.0.2.1\n`).join("")}`;
+
 describe("grpc-js asks grpc://", () => {
   let server: Portolan;
   before(async () => {
@@ -45,6 +48,11 @@ describe("grpc-js asks grpc://", () => {
     template IN TXT {
         answer "{{ .Name }} 60 IN TXT ${"x".repeat(200)}"
     }
+    file small.zone small.example
+    file large.zone large.example
+    transfer {
+        to *
+    }
     acl {
         block type MX
     }
@@ -55,7 +63,14 @@ grpc://.:${port("secure")} {
     whoami
 }
 `,
-      { files: { "cert.pem": own.certificate, "key.pem": own.key } },
+      {
+        files: {
+          "cert.pem": own.certificate,
+          "key.pem": own.key,
+          "small.zone": zoneText(1),
+          "large.zone": zoneText(1_000),
+        },
+      },
     );
   });
   after(() => server[Symbol.asyncDispose]());
@@ -108,6 +123,16 @@ grpc://.:${port("secure")} {
       assert.equal(await call("/coredns.dns.DnsService/Watch", new Uint8Array(12)), status.UNIMPLEMENTED);
       assert.equal(await call("/grpc.health.v1.Health/Check", new Uint8Array(12)), status.UNIMPLEMENTED);
       assert.equal(await call(QUERY_METHOD, queryOctets("www.example.org.")), status.OK);
+    }));
+
+  test("a zone transfer is one message, with TC if the zone has more", () =>
+    asking("plain", credentials.createInsecure(), async (client) => {
+      const small = await askByGrpc(client, "small.example.", "AXFR");
+      // SOA, NS, one name, SOA.
+      assert.deepEqual([small.answer.length, small.flags & Flag.TC], [4, 0]);
+      const large = await askByGrpc(client, "large.example.", "AXFR");
+      assert.ok(large.answer.length > 4 && large.answer.length < 1_000, `${large.answer.length} records`);
+      assert.equal(large.flags & Flag.TC, Flag.TC);
     }));
 });
 

@@ -23,13 +23,14 @@ export const probes: Rule = (capture, _traffic, { doctor }) => {
   const { pod, last } = capture;
   if (pod === undefined) {
     const workload = serverWorkload(capture);
+    const command = `portolan doctor ${doctor === "" ? "" : `${doctor} `}-manifest`;
     return [
       {
         code: "probes",
         reason:
           workload === undefined
-            ? "the pod of the server is not known: -manifest FILE takes the manifest of its Deployment, DaemonSet or pod"
-            : `the manifest of the server is not known: ${kubectl("get", workload)} -o yaml | portolan doctor ${doctor === "" ? "" : `${doctor} `}-manifest -`,
+            ? `the pod of the server is not known: give the manifest of its Deployment, DaemonSet or pod, with ${command} FILE`
+            : `the manifest of the server is not known: ${kubectl("get", workload)} -o yaml | ${command} -`,
       },
     ];
   }

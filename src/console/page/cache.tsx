@@ -4,7 +4,7 @@ import type { CacheAnswer } from "../api-types.ts";
 import { post, session } from "./api.ts";
 import { count, octets, span } from "./format.ts";
 import { useAnswer } from "./loaded.ts";
-import { DomainName, fieldText, Problem } from "./parts.tsx";
+import { DomainName, fieldText, isFailure, Problem } from "./parts.tsx";
 import { TITLES } from "./shell.tsx";
 
 const name = signal("");
@@ -132,7 +132,7 @@ export function CachePage() {
                     <DomainName name={row.name} />
                   </td>
                   <td>{row.type}</td>
-                  <td>{row.rcode}</td>
+                  <td class={isFailure(row.rcode) ? "bad" : ""}>{row.rcode}</td>
                   <td class="number">{row.answers}</td>
                   <td class="number">{span(row.age * 1000)}</td>
                   <td class="number">{row.remaining === 0 ? "expired" : span(row.remaining * 1000)}</td>
@@ -189,9 +189,7 @@ function Overview({ looked, newest, zones }: NonNullable<CacheAnswer["overview"]
             <li key={index}>
               <span class="name">
                 <DomainName name={row.name} /> {row.type}{" "}
-                <span class={row.rcode === "NOERROR" || row.rcode === "NXDOMAIN" ? "" : "bad"}>
-                  {row.rcode}
-                </span>
+                <span class={isFailure(row.rcode) ? "bad" : ""}>{row.rcode}</span>
               </span>
               <span class="number">{span(row.age * 1000)} ago</span>
             </li>

@@ -3,6 +3,7 @@ import { countOf } from "../../lib/text/count-of.ts";
 import type { HistoryPoint, NowView, UpstreamRow } from "../api-types.ts";
 import { Chart } from "./chart.tsx";
 import { count, milliseconds, octets, share, span } from "./format.ts";
+import { isFailure } from "./parts.tsx";
 import { TITLES } from "./shell.tsx";
 
 export interface NowProps {
@@ -176,11 +177,6 @@ function failuresOf({ errors, failures = {} }: UpstreamRow): string {
   const rcodes = Object.entries(failures).sort(([, one], [, other]) => other - one);
   if (rcodes.length === 0) return count(errors);
   return rcodes.map(([rcode, failed]) => `${count(failed)} ${rcode}`).join(", ");
-}
-
-/** Rcodes that are neither answers nor denials. */
-function isFailure(name: string): boolean {
-  return name !== "NOERROR" && name !== "NXDOMAIN";
 }
 
 function Shares({

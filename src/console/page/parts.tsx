@@ -16,6 +16,11 @@ export function fieldText(form: HTMLFormElement, name: string): string {
   return typeof value === "string" ? value.trim() : "";
 }
 
+/** Whether an rcode is neither an answer nor a denial. */
+export function isFailure(rcode: string): boolean {
+  return rcode !== "NOERROR" && rcode !== "NXDOMAIN";
+}
+
 /** A domain name that breaks after dots, if it has to. */
 export function DomainName({ name }: { readonly name: string }) {
   const labels = name.split(/(?<=[./])/);

@@ -4,7 +4,7 @@ import { countOf } from "../../lib/text/count-of.ts";
 import type { QueryRow } from "../api-types.ts";
 import { connection, followQueries, get, now } from "./api.ts";
 import { clock, milliseconds } from "./format.ts";
-import { DomainName, fieldText } from "./parts.tsx";
+import { DomainName, fieldText, isFailure } from "./parts.tsx";
 import { TITLES } from "./shell.tsx";
 import { askWhy } from "./why.tsx";
 
@@ -150,7 +150,6 @@ function Export({ format }: { readonly format: "csv" | "json" }) {
 }
 
 function Row({ row }: { readonly row: QueryRow }) {
-  const isBad = row.rcode !== "NOERROR" && row.rcode !== "NXDOMAIN";
   return (
     <tr>
       <td>{clock(row.time, true)}</td>
@@ -158,7 +157,7 @@ function Row({ row }: { readonly row: QueryRow }) {
         <DomainName name={row.name} />
       </td>
       <td>{row.type}</td>
-      <td class={isBad ? "bad" : ""}>
+      <td class={isFailure(row.rcode) ? "bad" : ""}>
         {row.rcode === "-" ? (row.shed === true ? "dropped" : "no reply") : row.rcode}
         {row.rcode === "NOERROR" && row.answers === 0 ? " (empty)" : ""}
       </td>

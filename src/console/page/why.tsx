@@ -4,6 +4,7 @@ import { useEffect, useRef } from "preact/hooks";
 import type { Explanation } from "../../plugin/contract/explanation.ts";
 import { post } from "./api.ts";
 import { milliseconds } from "./format.ts";
+import { isFailure } from "./parts.tsx";
 
 interface Asked {
   readonly name: string;
@@ -87,7 +88,7 @@ function Way({ explanation }: { readonly explanation: Explanation }) {
         )}{" "}
         Not counted, logged or cached.
       </p>
-      <p class="verdict">
+      <p class={isFailure(message?.rcode ?? "") ? "verdict bad" : "verdict"}>
         {message === undefined ? "Nothing is sent" : message.rcode}
         {plugin === undefined ? "" : ` by ${plugin}`}, after {milliseconds(explanation.milliseconds)}.
         {error === undefined ? "" : ` ${error}`}

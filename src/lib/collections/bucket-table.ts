@@ -41,7 +41,8 @@ export class BucketTable {
   readonly memory: SharedArrayBuffer;
   /** The most buckets. */
   readonly capacity: number;
-  readonly #sets: number;
+  /** Maps 32 bits of a hash to a set. */
+  readonly #scale: number;
   readonly #held: Int32Array;
   readonly #tags: Int32Array;
   readonly #words: Int32Array;
@@ -54,7 +55,7 @@ export class BucketTable {
   private constructor(memory: SharedArrayBuffer, epoch: number, isNew: boolean) {
     this.memory = memory;
     this.capacity = (memory.byteLength - HEAD_OCTETS) / BUCKET_OCTETS;
-    this.#sets = this.capacity / WAYS;
+    this.#scale = this.capacity / WAYS / 0x1_0000_0000;
     this.#held = new Int32Array(memory, 0, 1);
     const epochs = new Float64Array(memory, 8, 1);
     if (isNew) epochs[0] = epoch;
@@ -180,7 +181,7 @@ export class BucketTable {
 
   /** Multiplies instead of dividing, so that the number of sets need not be a power of two. */
   #firstOf(low: number): number {
-    return Math.floor((low >>> 0) * (this.#sets / 0x1_0000_0000)) * WAYS;
+    return Math.floor((low >>> 0) * this.#scale) * WAYS;
   }
 }
 

@@ -103,7 +103,7 @@ export class DnsListener implements Listener, LateFaults {
     this.#counters = options.counters;
     this.#onError = options.onError;
     this.#finished = options.stream ?? NOT_WRITTEN;
-    this.#waiting = new WaitingQueries(options.maxWaiting ?? MAX_WAITING, options.room);
+    this.#waiting = new WaitingQueries(options.maxWaiting ?? MAX_WAITING, options.room, options.seed);
     this.#repeated = new RepeatedAnswers({
       listener: this,
       transport: "udp",

@@ -17,9 +17,9 @@ function endsInto(given: WaitingQuery[]): WaitingOrigin {
   });
 }
 
-function port(): ReplyPort {
+function port(client: FixedEndpoint = endpoint): ReplyPort {
   const self: ReplyPort = {
-    client: endpoint,
+    client,
     local: endpoint,
     keep: () => self,
     buffer: (size) => new Uint8Array(size),
@@ -42,6 +42,52 @@ test("past the bound the oldest goes", () => {
   assert.equal(given.length, 1);
   queries.add(query, port(), origin);
   assert.deepEqual(given, [first, second]);
+});
+
+function clientOf(last: number): FixedEndpoint {
+  return new FixedEndpoint(`192.0.2.${last}`, 5, Uint8Array.of(192, 0, 2, last));
+}
+
+test("a client that floods loses its own queries, the oldest first, and not those of others", () => {
+  const given: WaitingQuery[] = [];
+  const queries = new WaitingQueries(80, undefined, 7);
+  const origin = endsInto(given);
+  const early = Array.from({ length: 5 }, () => queries.add(query, port(clientOf(1)), origin));
+  const flood: WaitingQuery[] = [];
+  const others: WaitingQuery[] = [];
+  for (let round = 0; round < 1_000; round++) {
+    flood.push(queries.add(query, port(clientOf(2)), origin));
+    if (round % 200 === 0) others.push(queries.add(query, port(clientOf(3)), origin));
+  }
+  assert.equal(queries.size, 80);
+  assert.ok([...early, ...others].every(({ waits }) => waits));
+  assert.deepEqual(given, flood.slice(0, given.length));
+  // Once the flood is over, the oldest goes again.
+  for (const waiting of flood) queries.remove(waiting);
+  given.length = 0;
+  for (let client = 10; client < 90; client++) queries.add(query, port(clientOf(client)), origin);
+  assert.deepEqual(given, [...early, ...others].slice(0, given.length));
+});
+
+test("where no client is above its share the oldest goes, and is not searched for each time", () => {
+  const given: WaitingQuery[] = [];
+  const queries = new WaitingQueries(1_000, undefined, 7);
+  const origin = endsInto(given);
+  let looks = 0;
+  const added: WaitingQuery[] = [];
+  for (let round = 0; round < 5_000; round++) {
+    const client = clientOf(round % 100);
+    const counting = {
+      ...port(client),
+      get client() {
+        looks++;
+        return client;
+      },
+    };
+    added.push(queries.add(query, counting, origin));
+  }
+  assert.deepEqual(given, added.slice(0, 4_000));
+  assert.ok(looks < 10 * added.length, `${looks}`);
 });
 
 test("listeners share a bound: where it is reached, the one with the most queries makes room", () => {

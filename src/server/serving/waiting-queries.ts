@@ -1,6 +1,6 @@
 /**
  * Pending queries, oldest first. There is a bound: beyond it the oldest are dropped, since their clients are the
- * first to give up.
+ * first to give up. But a client that holds more than its share of the places loses its own, not those of others.
  */
 
 import type { LateFollower } from "../../plugin/chain/late-outcome.ts";
@@ -8,6 +8,7 @@ import type { Endpoint, TransportName } from "../../plugin/message/endpoint.ts";
 import type { Outcome } from "../../plugin/query/outcome.ts";
 import type { Arrival, Listener, Query } from "../../plugin/query/query.ts";
 import type { ReplyPort } from "../../transports/transport.ts";
+import { ClientShares } from "./client-shares.ts";
 import type { InFlight } from "./in-flight.ts";
 
 /** Called at the end of pending queries. */
@@ -60,6 +61,8 @@ export class WaitingQuery implements LateFollower, Arrival {
   newer: WaitingQuery | undefined;
   /** False once it was answered or dropped. */
   waits = true;
+  /** The count of its client, {@link UNCOUNTED} if it does not count. */
+  share = UNCOUNTED;
 
   /** Its number of places: {@link placesOf}. */
   get places(): number {
@@ -97,6 +100,12 @@ export class WaitingQuery implements LateFollower, Arrival {
     this.origin.ends.settled(this, outcome);
   }
 }
+
+const UNCOUNTED = -1;
+/** A client with more than this part of all places is above its share. */
+const SHARE = 1 / 8;
+/** Clients are counted from this part of all places on, so that they cost nothing while there is no crowd. */
+const CROWD = 1 / 2;
 
 /** Octets of a message that one place covers: most queries are far shorter. */
 const OCTETS_A_PLACE = 512;
@@ -150,10 +159,19 @@ export class WaitingQueries {
   #newest: WaitingQuery | undefined;
   #size = 0;
   readonly #room: WaitingRoom | undefined;
+  readonly #seed: number;
+  /** Made in the first crowd. */
+  #shares: ClientShares | undefined;
+  /** Where the search for queries above a share goes on: older ones were below. */
+  #next: WaitingQuery | undefined;
+  /** Queries that must come before another search can find a client above its share. */
+  #fruitless = 0;
 
-  constructor(limit: number, room?: WaitingRoom) {
+  /** @param seed 32 bits that an attacker cannot guess */
+  constructor(limit: number, room?: WaitingRoom, seed = 0) {
     this.limit = limit;
     this.#room = room;
+    this.#seed = seed;
   }
 
   /** Places in use. */
@@ -176,14 +194,44 @@ export class WaitingQueries {
     else this.#newest.newer = waiting;
     this.#newest = waiting;
     this.#size += places;
+    if (this.#fruitless > 0) this.#fruitless -= places;
+    if (this.#size > CROWD * this.#bound) this.#count(waiting, places);
     return waiting;
   }
 
+  /** Drops the oldest query, or the oldest of clients above their share if that of the oldest is not. */
   giveUpOldest(): void {
     const given = this.#oldest;
     if (given === undefined) return;
-    this.remove(given);
-    given.origin.ends.givenUp(given);
+    const chosen = this.#isAbove(given) ? given : (this.#oldestAbove() ?? given);
+    this.remove(chosen);
+    chosen.origin.ends.givenUp(chosen);
+  }
+
+  get #bound(): number {
+    return this.#room === undefined ? this.limit : Math.min(this.limit, this.#room.limit);
+  }
+
+  #count(waiting: WaitingQuery, places: number): void {
+    this.#shares ??= new ClientShares(this.#seed);
+    waiting.share = this.#shares.numberOf(waiting.client);
+    this.#shares.add(waiting.share, places);
+  }
+
+  #isAbove(waiting: WaitingQuery): boolean {
+    if (this.#shares === undefined) return false;
+    const number = waiting.share === UNCOUNTED ? this.#shares.numberOf(waiting.client) : waiting.share;
+    return this.#shares.placesOf(number) > SHARE * this.#bound;
+  }
+
+  /** Goes on where the last search ended, so that a flood is not searched again for each of its queries. */
+  #oldestAbove(): WaitingQuery | undefined {
+    if (this.#shares === undefined || this.#fruitless > 0) return undefined;
+    let waiting = this.#next ?? this.#oldest;
+    while (waiting !== undefined && !this.#isAbove(waiting)) waiting = waiting.newer;
+    this.#next = waiting;
+    if (waiting === undefined) this.#fruitless = SHARE * this.#bound;
+    return waiting;
   }
 
   /** @returns false when it was removed already */
@@ -191,6 +239,7 @@ export class WaitingQueries {
     if (!waiting.waits) return false;
     waiting.waits = false;
     const { older, newer } = waiting;
+    if (this.#next === waiting) this.#next = newer;
     if (older === undefined) this.#oldest = newer;
     else older.newer = newer;
     if (newer === undefined) this.#newest = older;
@@ -198,6 +247,7 @@ export class WaitingQueries {
     waiting.older = undefined;
     waiting.newer = undefined;
     const { places } = waiting;
+    if (waiting.share !== UNCOUNTED) this.#shares?.add(waiting.share, -places);
     this.#size -= places;
     if (this.#room !== undefined) this.#room.size -= places;
     return true;
