@@ -13,6 +13,7 @@ export interface ManifestOptions {
   readonly labels: LabelSelector | undefined;
   readonly namespace_labels: LabelSelector | undefined;
   readonly endpoint_pod_names: boolean;
+  readonly replicas_as_endpoints: boolean;
 }
 
 export class ManifestsOfCluster implements ClusterSource {
@@ -22,7 +23,7 @@ export class ManifestsOfCluster implements ClusterSource {
 
   /** @param paths files and folders, absolute */
   constructor(
-    { labels, namespace_labels, endpoint_pod_names }: ManifestOptions,
+    { labels, namespace_labels, endpoint_pod_names, replicas_as_endpoints }: ManifestOptions,
     paths: readonly string[],
     { store, imports, reduce }: WatchedCluster,
     { clock, log }: LastingSite,
@@ -35,6 +36,7 @@ export class ManifestsOfCluster implements ClusterSource {
       labels,
       namespaceLabels: namespace_labels,
       endpointPodNames: endpoint_pod_names,
+      replicasAsEndpoints: replicas_as_endpoints,
       reduce,
       onProblem: (problem) => logManifestProblem(problem, log),
       onMended: (path) => logManifestMended(path, log),
