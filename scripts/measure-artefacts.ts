@@ -194,7 +194,7 @@ for (const artefact of ARTEFACTS) {
 const [processor] = cpus();
 const table = [
   `Measured ${new Date().toISOString().slice(0, 10)} for version ${VERSION}, linux/amd64, on ${processor?.model.trim()} with ${cpus().length} cores: the median of ${STARTS} starts with the`,
-  `cluster of the quickstart. Others used the machine as well: its load average was ${loadavg()[0]?.toFixed(1)}.`,
+  `cluster of the quickstart. The load average of the machine was ${loadavg()[0]?.toFixed(1)}: above ${cpus().length}, starts take longer than on an idle one.`,
   "",
   "| artefact | size, MB | start to first answer, ms | resident memory then, MB |",
   "|---|---:|---:|---:|",
