@@ -37,51 +37,53 @@ function watch() {
 test("gives back what the start left, and then what has grown", async () => {
   const { advance, done, mebibytes } = watch();
   await advance(0);
-  await advance(3.9);
+  await advance(1);
+  await advance(2);
   assert.deepEqual(done, ["trim at 0", "files at 0"]);
   mebibytes.files = 25;
   mebibytes.own = 39;
-  await advance(0.1);
-  assert.deepEqual(done.slice(2), ["files at 4"]);
+  await advance(4);
+  assert.deepEqual(done.slice(2), ["files at 7"]);
   await advance(8);
   mebibytes.own = 41;
   await advance(15);
-  assert.deepEqual(done.slice(3), ["trim at 27"]);
+  assert.deepEqual(done.slice(3), ["trim at 30"]);
   // The pauses grow no more.
   mebibytes.files = 25;
   await advance(14.9);
   assert.equal(done.length, 4);
   await advance(0.1);
-  assert.deepEqual(done.slice(4), ["files at 42"]);
+  assert.deepEqual(done.slice(4), ["files at 45"]);
 });
 
 test("does not release pages of files again that came back a moment later", async () => {
   const { advance, done, mebibytes, soon } = watch();
-  for (const pause of [0, 4, 8]) await advance(pause);
+  for (const pause of [0, 1, 2, 4]) await advance(pause);
   mebibytes.files = 25;
-  await advance(15);
-  assert.deepEqual(done.slice(2), ["files at 27"]);
+  await advance(8);
+  assert.deepEqual(done.slice(2), ["files at 15"]);
   for (let check = 0; check < 3; check++) {
     mebibytes.files = 25;
     await advance(15);
   }
   assert.equal(done.length, 3);
   await advance(15);
-  assert.deepEqual(done.slice(3), ["files at 87"]);
+  assert.deepEqual(done.slice(3), ["files at 75"]);
   mebibytes.files = 25;
   soon();
   await advance(0);
-  assert.deepEqual(done.slice(4), ["files at 87"]);
+  assert.deepEqual(done.slice(4), ["files at 75"]);
 });
 
 test("takes less than was left for what there was before", async () => {
   const { advance, done, mebibytes } = watch();
   await advance(0);
+  await advance(1);
   mebibytes.own = 30;
-  await advance(4);
+  await advance(2);
   mebibytes.own = 35;
-  await advance(8);
-  assert.deepEqual(done.slice(2), ["trim at 12"]);
+  await advance(4);
+  assert.deepEqual(done.slice(2), ["trim at 7"]);
 });
 
 test("goes on where the system does not say how much memory there is", async () => {
@@ -90,18 +92,18 @@ test("goes on where the system does not say how much memory there is", async () 
   await advance(0);
   assert.deepEqual(done, []);
   mebibytes.own = 40;
-  await advance(4);
-  assert.deepEqual(done, ["trim at 4", "files at 4"]);
+  await advance(1);
+  assert.deepEqual(done, ["trim at 1", "files at 1"]);
 });
 
 test("looks at once behind a reload, and each second for some time", async () => {
   const { advance, done, mebibytes, soon } = watch();
-  for (const pause of [0, 4, 8]) await advance(pause);
+  for (const pause of [0, 1, 2, 4, 8]) await advance(pause);
   mebibytes.files = 25;
   soon();
   // The pause of 15 seconds that was begun does not delay the next check.
   await advance(0);
-  assert.deepEqual(done.slice(2), ["files at 12"]);
+  assert.deepEqual(done.slice(2), ["files at 15"]);
   for (let second = 0; second < 8; second++) {
     mebibytes.files = 25;
     await advance(1);
@@ -111,7 +113,7 @@ test("looks at once behind a reload, and each second for some time", async () =>
   await advance(1);
   assert.equal(done.length, 11);
   await advance(1);
-  assert.deepEqual(done.slice(11), ["files at 22"]);
+  assert.deepEqual(done.slice(11), ["files at 25"]);
 });
 
 test("a look that is under way is followed by the next one at once", async () => {

@@ -28,18 +28,16 @@ export async function loadSpareMemory(lasting: readonly MemoryMapping[]): Promis
 }
 
 /**
- * Milliseconds from the first check, after the start, to the second. Each pause is twice the previous one, as less and
- * less is touched. Each release takes some milliseconds of CPU, and what is touched again comes back by page faults:
- * with checks after 1, 3, and 7 s, that was a twentieth of what it takes to load a cluster of 3,000 Services.
+ * Milliseconds from the first check, after the start or a reload, to the second. Each pause is twice the previous
+ * one, as less and less is touched.
  */
-const FIRST_PAUSE = 4_000;
+const FIRST_PAUSE = 1_000;
 const LONGEST_PAUSE = 15_000;
 /**
- * Checks after a reload, with a shorter pause in between: V8 is still compiling the functions that the new
+ * Checks after a reload with {@link FIRST_PAUSE} in between: V8 is still compiling the functions that the new
  * configuration calls.
  */
 const EAGER_LOOKS = 8;
-const EAGER_PAUSE = 1_000;
 /**
  * Checks at the longest pause for which pages of files stay after a release, whatever came back. To release them takes
  * some 10 ms of CPU, and a process that has little to do touches the same pages again a moment later: with a release
@@ -68,7 +66,7 @@ export function watchSpareMemory(memory: SpareMemory, clock: Clock): SpareMemory
   let filesStay = 0;
   const look = async (): Promise<void> => {
     filesStay--;
-    pause = eager-- > 0 ? EAGER_PAUSE : Math.min(pause === 0 ? FIRST_PAUSE : 2 * pause, LONGEST_PAUSE);
+    pause = eager-- > 0 ? FIRST_PAUSE : Math.min(Math.max(FIRST_PAUSE, 2 * pause), LONGEST_PAUSE);
     const { files, own } = memory.resident();
     const hasMore = { files: filesStay <= 0 && files > left.files + MUCH, own: own > left.own + MUCH };
     if (hasMore.own) await memory.trim();

@@ -6,6 +6,7 @@ import {
 } from "../../kubernetes/manifests/manifest-setup.ts";
 import { ManifestSource } from "../../kubernetes/manifests/manifest-source.ts";
 import type { LabelSelector } from "../../kubernetes/objects/label-selector.ts";
+import type { PluginFault } from "../../plugin/contract/plugin-instance.ts";
 import type { ClusterSource, LastingSite, WatchedCluster } from "./watched-cluster.ts";
 
 export interface ManifestOptions {
@@ -48,6 +49,12 @@ export class ManifestsOfCluster implements ClusterSource {
   async verify(): Promise<void> {
     await orSetupError(() => this.#source.requirePaths());
     await this.#source.refresh();
+  }
+
+  faults(): readonly PluginFault[] {
+    return this.#source.problems
+      .filter(({ severity }) => severity === "error")
+      .map(({ file, line, message }) => ({ subject: `${file}:${line}`, reason: message }));
   }
 
   async stop(): Promise<void> {
