@@ -52,9 +52,10 @@ export async function build(root, node, { types }) {
     }
     await run(join(import.meta.dirname, "bundle.mjs"), src, made);
     copyOtherFiles(src, made);
-    // What "portolan help" shows.
+    // What "portolan help" shows: text.
     const pages = join(root, "docs");
-    if (existsSync(pages)) cpSync(pages, join(made, "docs"), { recursive: true });
+    const isShown = (/** @type {string} */ path) => basename(path) !== "pictures";
+    if (existsSync(pages)) cpSync(pages, join(made, "docs"), { recursive: true, filter: isShown });
     if (existsSync(join(src, "console", "page")))
       await run(join(import.meta.dirname, "build-page.mjs"), made);
     // Where no history is at hand, as in a build in a container, the caller names the commit.

@@ -4,6 +4,7 @@ import { describe, it } from "node:test";
 import type { Directive } from "../corefile/tree.ts";
 import { Name } from "../dns/name.ts";
 import { EXPRESSION_CASES } from "./fixtures/expression-cases.ts";
+import { FALLTHROUGH_CASES } from "./fixtures/fallthrough-cases.ts";
 import { LISTENER_CASES } from "./fixtures/listener-cases.ts";
 import { type LintCase, SHAPING_CASES } from "./fixtures/shaping-cases.ts";
 import { warningsOf } from "./fixtures/warnings.ts";
@@ -78,89 +79,7 @@ const CASES: Readonly<Record<string, readonly LintCase[]>> = {
       ],
     },
   ],
-  LINT_FALLTHROUGH_MISSING: [
-    {
-      title: "k8s_external keeps the names of its zones",
-      corefile: "example.org {\n k8s_external\n kubernetes cluster.local\n forward . 192.0.2.1\n}",
-      warnings: [
-        "LINT_FALLTHROUGH_MISSING Corefile:2:2: warning: 'k8s_external' has no fallthrough, so 'forward' (Corefile:4:2) after it never gets a query",
-      ],
-    },
-    {
-      title: "k8s_external beside other zones",
-      corefile: ". {\n k8s_external example.org\n kubernetes cluster.local\n forward . 192.0.2.1\n}",
-      warnings: [],
-    },
-    {
-      title: "file before whoami in a named zone",
-      corefile: "example.org {\n file db\n whoami\n}",
-      warnings: [
-        "LINT_FALLTHROUGH_MISSING Corefile:2:2: warning: 'file' has no fallthrough, so 'whoami' (Corefile:3:2) after it never gets a query",
-      ],
-    },
-    {
-      title: "file without a zone in a block of the root: the SOA record says which zone it is",
-      corefile: ". {\n file db\n whoami\n}",
-      warnings: [],
-    },
-    {
-      title: "file for the root itself",
-      corefile: ". {\n file db .\n whoami\n}",
-      warnings: [
-        "LINT_FALLTHROUGH_MISSING Corefile:2:2: warning: 'file' has no fallthrough, so 'whoami' (Corefile:3:2) after it never gets a query",
-      ],
-    },
-    {
-      title: "hosts before forward",
-      corefile: ". {\n hosts {\n  192.0.2.1 a.example\n }\n forward . 192.0.2.53\n}",
-      warnings: [
-        "LINT_FALLTHROUGH_MISSING Corefile:2:2: warning: 'hosts' has no fallthrough, so 'forward' (Corefile:5:2) after it never gets a query",
-      ],
-    },
-    {
-      title: "hosts listed after forward still runs before it",
-      corefile: ". {\n forward . 192.0.2.53\n hosts\n}",
-      warnings: [
-        "LINT_FALLTHROUGH_MISSING Corefile:3:2: warning: 'hosts' has no fallthrough, so 'forward' (Corefile:2:2) after it never gets a query",
-      ],
-    },
-    {
-      title: "hosts for its own zone before everything else",
-      corefile: ". {\n hosts /etc/hosts lab.example\n forward . 192.0.2.53\n}",
-      warnings: [],
-    },
-    {
-      title: "fallthrough for one zone lets something through",
-      corefile: ". {\n hosts {\n  fallthrough example.org\n }\n forward . 192.0.2.53\n}",
-      warnings: [],
-    },
-    {
-      title: "a cluster that keeps all reverse names",
-      corefile: ". {\n kubernetes cluster.local in-addr.arpa ip6.arpa\n forward . 192.0.2.53\n}",
-      warnings: [
-        "LINT_FALLTHROUGH_MISSING Corefile:2:2: warning: 'kubernetes' denies every address in in-addr.arpa. ip6.arpa. outside the cluster: 'forward' (Corefile:3:2) never gets a query for them",
-      ],
-    },
-    {
-      title: "a cluster that keeps the reverse names of its own network",
-      corefile: ". {\n kubernetes cluster.local 10.96.0.0/12\n forward . 192.0.2.53\n}",
-      warnings: [],
-    },
-    {
-      title: "a template for all types before forward",
-      corefile:
-        '. {\n template IN ANY {\n  answer "{{ .Name }} 60 IN A 192.0.2.1"\n }\n forward . 192.0.2.53\n}',
-      warnings: [
-        "LINT_FALLTHROUGH_MISSING Corefile:2:2: warning: 'template' has no fallthrough, so 'forward' (Corefile:5:2) after it never gets a query",
-      ],
-    },
-    {
-      title: "a template for one type lets the others pass",
-      corefile:
-        '. {\n template IN A {\n  answer "{{ .Name }} 60 IN A 192.0.2.1"\n }\n forward . 192.0.2.53\n}',
-      warnings: [],
-    },
-  ],
+  LINT_FALLTHROUGH_MISSING: FALLTHROUGH_CASES,
   LINT_RUN_ORDER: [
     {
       title: "kubernetes is written before hosts, for the same zone",

@@ -1,6 +1,6 @@
 /** Old Corefiles: the server starts them, and `portolan migrate` rewrites them. */
 import assert from "node:assert/strict";
-import { test } from "node:test";
+import { describe, test } from "node:test";
 import { skipWithout } from "../../scripts/lib/system-tools.mjs";
 import { makeTree } from "../../scripts/lib/test-tree.ts";
 import { createServer } from "../../src/index.ts";
@@ -212,3 +212,47 @@ for (const [words, message] of [
     assert.match(errors, message);
   });
 }
+
+describe("-to-values", () => {
+  const VALUES =
+    "replicaCount: 3\nrollingUpdate:\n  maxSurge: 25%\nservers:\n- zones:\n  - zone: .\n  plugins:\n  - name: whoami\n";
+
+  test("writes values of the other chart, and what has become of the old ones", async (t) => {
+    const cwd = makeTree(t, { "values.yaml": VALUES });
+    const { code, output, errors } = await runPortolan(["migrate", "-to-values", "values.yaml"], { cwd });
+    assert.deepEqual([code, errors], [0, "rollingUpdate.maxSurge: now updateStrategy.maxSurge\n"]);
+    assert.equal(
+      output,
+      "replicaCount: 3\nupdateStrategy:\n  maxSurge: 25%\nservers:\n  - zones:\n      - zone: .\n    plugins:\n      - name: whoami\n",
+    );
+  });
+
+  test("ends with 1 for a value that would be lost, as JSON too", async (t) => {
+    const cwd = makeTree(t, { "values.yaml": "replicaCount: 3\nserviceType: LoadBalancer\n" });
+    const args = ["migrate", "-to-values", "-format", "json", "values.yaml"];
+    const { code, output, errors } = await runPortolan(args, { cwd });
+    assert.deepEqual([code, errors], [1, ""]);
+    const { values, notices } = JSON.parse(output);
+    assert.deepEqual(values, { replicaCount: 3 });
+    assert.deepEqual(
+      notices.map(({ path, severity }: Record<string, string>) => [path, severity]),
+      [["serviceType", "refused"]],
+    );
+    const human = await runPortolan(["migrate", "-to-values", "values.yaml"], { cwd });
+    assert.match(human.errors, /^serviceType: refused: the Service is the cluster's own DNS/);
+  });
+
+  for (const [title, words, message] of [
+    ["without a file", [], /^-to-values takes a file with values of CoreDNS's Helm chart\n/],
+    ["with another verb", ["downgrade", "values.yaml"], /^-to-values takes a file/],
+    ["for a list", ["list.yaml"], /^list\.yaml: no values of a Helm chart\n$/],
+    ["for a file that is not there", ["none.yaml"], /none\.yaml/],
+  ] as const) {
+    test(`is refused ${title}`, async (t) => {
+      const cwd = makeTree(t, { "values.yaml": VALUES, "list.yaml": "- a\n- b\n" });
+      const { code, output, errors } = await runPortolan(["migrate", "-to-values", ...words], { cwd });
+      assert.deepEqual([code, output], [2, ""]);
+      assert.match(errors, message);
+    });
+  }
+});

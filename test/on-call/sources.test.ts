@@ -79,6 +79,12 @@ keys.test:${port("dns")} {
         endpoint http://127.0.0.1:${deadPort}
     }
 }
+cluster.local:${port("dns")} {
+    bind 127.0.0.1
+    kubernetes cluster.local {
+        manifests cluster.yaml
+    }
+}
 tls://.:${port("tls")} {
     bind 127.0.0.1
     tls cert.pem key.pem
@@ -87,6 +93,7 @@ tls://.:${port("tls")} {
     {
       files: {
         names: "192.0.2.7 www.example.org\n",
+        "cluster.yaml": "apiVersion: v1\nkind: Namespace\nmetadata: {name: shop}\n---\nkind: [Service\n",
         "db.broken.test": zoneFile(zone("broken.test.")),
         "cert.pem": expired.certificate,
         "key.pem": expired.key,
@@ -103,9 +110,15 @@ tls://.:${port("tls")} {
   rmSync(join(server.folder, "names"));
   await untilTrue(async () => {
     troubles = await troublesOf(server);
-    return [/^secondary refused/m, /^secondary denied/m, /^file /m, /^hosts /m, /^etcd /m, /^tls /m].every(
-      (each) => each.test(troubles),
-    );
+    return [
+      /^secondary refused/m,
+      /^secondary denied/m,
+      /^file /m,
+      /^hosts /m,
+      /^etcd /m,
+      /^tls /m,
+      /^kubernetes /m,
+    ].every((each) => each.test(troubles));
   });
   for (const name of ["refused.test.", "denied.test.", "keys.test."])
     for (let round = 0; round < 3; round++) assert.equal((await ask(server, name)).rcode, SERVFAIL, name);
@@ -175,6 +188,13 @@ for (const [title, pattern, options] of [
     }
   });
 }
+
+test("a manifest that is not YAML: log, console and doctor name its line", { skip }, () => {
+  const pattern = /cluster\.yaml:\d+:? .*not valid YAML/;
+  assert.match(server.log, /\[ERROR\] plugin\/kubernetes: manifests: \S*cluster\.yaml:\d+: .*not valid YAML/);
+  assert.match(troubles, pattern);
+  assert.match(doctor.words("cluster-data"), pattern);
+});
 
 test("a secondary says once that it retries, and the end", { skip }, async () => {
   const said = () => server.log.match(/All 'denied\.test\.' masters failed to transfer/g)?.length;

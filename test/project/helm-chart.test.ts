@@ -4,6 +4,7 @@ import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, test } from "node:test";
 import { skipWithout } from "../../scripts/lib/system-tools.mjs";
+import { knownPaths, toChartValues } from "../../src/predecessors/migrate/to-chart-values.ts";
 import {
   allChartObjects,
   at,
@@ -83,6 +84,79 @@ describe("values of the chart", () => {
       assert.ok(problems[0]?.includes(problem), problems[0]);
     });
   }
+
+  test("of the CoreDNS chart, migrated, are right for this one, and make the same Corefile", () => {
+    const servers = [
+      { plugins: [{ name: "errors" }, { name: "cache", parameters: 30 }] },
+      { zones: [{ zone: ".", scheme: "tls://" }], port: 853, plugins: [{ name: "whoami" }] },
+    ];
+    const { values, notices } = toChartValues({
+      ...{ servers, replicaCount: 3, serviceType: "ClusterIP", isClusterService: true, zoneFiles: [] },
+      image: { repository: "coredns/coredns", tag: "1.12.0", pullPolicy: "Always", pullSecrets: ["key"] },
+      service: { clusterIP: "10.96.0.10", name: "", annotations: { a: "b" } },
+      serviceAccount: { create: true, name: "" },
+      rbac: { create: true, pspEnable: false },
+      rollingUpdate: { maxUnavailable: 1, maxSurge: "25%" },
+      livenessProbe: {
+        enabled: true,
+        initialDelaySeconds: 60,
+        periodSeconds: 10,
+        failureThreshold: 5,
+        successThreshold: 1,
+      },
+      readinessProbe: { enabled: true, periodSeconds: 10, failureThreshold: 5 },
+      podDisruptionBudget: { maxUnavailable: 1 },
+      topologySpreadConstraints: [{ maxSkew: 1 }],
+      hpa: { enabled: true, minReplicas: 2, maxReplicas: 4, metrics: [] },
+      autoscaler: { enabled: false, coresPerReplica: 256, image: { repository: "r", tag: "t" } },
+      prometheus: { monitor: { enabled: true, interval: "15s", additionalLabels: { release: "p" } } },
+      ...{
+        affinity: {},
+        nodeSelector: {},
+        tolerations: [{ operator: "Exists" }],
+        env: [],
+        priorityClassName: "",
+      },
+    });
+    assert.deepEqual(
+      notices.filter(({ severity }) => severity === "refused"),
+      [],
+    );
+    assert.deepEqual(schemaProblems(schema, merged(defaultValues(), values)), []);
+    const objects = chartObjects(values);
+    assert.match(
+      corefileOf(objects),
+      /^\.:53 \{\n {4}errors\n {4}cache 30\n\}\n+tls:\/\/\.:853 \{\n {4}whoami\n\}/,
+    );
+    const ports = at(objectCalled(objects, "Service kube-dns"), "spec.ports");
+    assert.ok(Array.isArray(ports) && ports.some(({ port, protocol }) => port === 853 && protocol === "TCP"));
+  });
+
+  test("of the CoreDNS chart are in the table of the README, each as migrate treats it", () => {
+    const readme = readFileSync(join(CHART, "README.md"), "utf8");
+    const [, table = ""] = /## Values of the CoreDNS chart\n(.*?)\n## /s.exec(readme) ?? [];
+    const rows = [...table.matchAll(/^\| (`.*?) \| (.*?) \| .*\|$/gm)];
+    assert.ok(rows.length > 20);
+    const listed = new Map(
+      rows.flatMap(([, names = "", here = ""]) =>
+        Array.from(names.matchAll(/`([\w.]+)`/g), ([, name = ""]) => [name, here] as const),
+      ),
+    );
+    const isListed = (path: string): boolean =>
+      listed.has(path) || (path.includes(".") && isListed(path.replace(/\.[^.]+$/, "")));
+    assert.deepEqual(
+      knownPaths().filter((path) => !isListed(path)),
+      [],
+    );
+    for (const [path, here] of listed) {
+      const known = knownPaths().filter((each) => each === path || each.startsWith(`${path}.`));
+      assert.ok(known.length > 0, `${path} has no rule`);
+      const { notices } = toChartValues(nested(path, "something else"));
+      const isRefused = notices.some(({ severity }) => severity === "refused");
+      if (known.includes(path) && path !== "servers")
+        assert.equal(isRefused, here.startsWith("refused"), path);
+    }
+  });
 
   test("make the Corefile as those of the CoreDNS chart do", async () => {
     const plugins = [
@@ -342,4 +416,26 @@ function valueNames(values: Part): string[] {
       ? Object.keys(value).map((each) => `${name}.${each}`)
       : [name];
   });
+}
+
+function nested(path: string, value: unknown): unknown {
+  const autoscaler = path.startsWith("autoscaler.") ? { enabled: true } : {};
+  return path
+    .split(".")
+    .reduceRight<unknown>(
+      (inner, key, index) => ({ ...(index === 1 ? autoscaler : {}), [key]: inner }),
+      value,
+    );
+}
+
+/** As Helm lays values over the defaults. */
+function merged(base: unknown, over: unknown): unknown {
+  if (!isPlain(base) || !isPlain(over)) return over;
+  const result: Record<string, unknown> = { ...base };
+  for (const [key, value] of Object.entries(over)) result[key] = merged(base[key], value);
+  return result;
+}
+
+function isPlain(value: unknown): value is Record<string, unknown> {
+  return typeof value === "object" && value !== null && !Array.isArray(value);
 }

@@ -22,6 +22,7 @@ export interface MigrateFlags {
   domain: string;
   deprecations: boolean;
   wildcards: boolean;
+  toValues: boolean;
   format: string;
   help: boolean;
 }
@@ -37,6 +38,7 @@ export function defaultMigrateFlags(): MigrateFlags {
     domain: "cluster.local",
     deprecations: false,
     wildcards: false,
+    toValues: false,
     format: "human",
     help: false,
   };
@@ -82,6 +84,13 @@ export const MIGRATE_FLAGS: readonly FlagRow<MigrateFlags>[] = [
   switchRow(["wildcards"], "keep the wildcard labels of kube-dns working", (flags, on) => {
     flags.wildcards = on;
   }),
+  switchRow(
+    ["to-values"],
+    "write values for Portolan's Helm chart from those of CoreDNS's chart",
+    (flags, on) => {
+      flags.toValues = on;
+    },
+  ),
   {
     names: ["format"],
     value: "FORMAT",

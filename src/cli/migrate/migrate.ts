@@ -6,6 +6,7 @@ import { type Diagnostic, formatDiagnostic, formatPlace } from "../../corefile/d
 import type { CorefileHost } from "../../corefile/host.ts";
 import { nodeHost } from "../../corefile/node-host.ts";
 import { parseCorefile } from "../../corefile/parser.ts";
+import { isObject } from "../../kubernetes/objects/json.ts";
 import { isDefaultCorefile } from "../../predecessors/migrate/default-corefiles.ts";
 import { downgrade } from "../../predecessors/migrate/downgrade.ts";
 import { fromHelmValues, HelmValuesError } from "../../predecessors/migrate/from-helm-values.ts";
@@ -66,7 +67,32 @@ async function run(argv: readonly string[]): Promise<number> {
   const [file = "", ...more] = verb === undefined ? words : words.slice(1);
   if (more.length > 0)
     throw new FlagError(`one file at a time, not also ${more.join(" ")}`, EXIT.CANNOT, true);
+  if (flags.toValues) return writeValues(verb, flags, file === "" ? flags.corefile : file);
   return carryOut(verb ?? "migrate", flags, file === "" ? flags.corefile : file);
+}
+
+/** The values for this project's chart, and a line for each value that is not the same there. */
+async function writeValues(
+  verb: MigrateVerb | undefined,
+  { configmap, format }: MigrateFlags,
+  file: string,
+): Promise<number> {
+  if ((verb !== undefined && verb !== "migrate") || configmap !== "" || file === "")
+    throw new FlagError("-to-values takes a file with values of CoreDNS's Helm chart", EXIT.CANNOT, true);
+  const input = readInput(readFile(file), "helm-values");
+  if (input.kind !== "helm-values" || !isObject(input.values))
+    throw new InputError(`${file}: no values of a Helm chart`);
+  const { toChartValues } = await import("../../predecessors/migrate/to-chart-values.ts");
+  const { values, notices } = toChartValues(input.values);
+  if (format === "json") {
+    process.stdout.write(`${JSON.stringify({ values, notices }, undefined, 2)}\n`);
+  } else {
+    const { stringify } = await import("yaml");
+    process.stdout.write(stringify(values, { lineWidth: 0 }));
+    for (const { path, severity, reason } of notices)
+      process.stderr.write(`${path}: ${severity === "renamed" ? "" : `${severity}: `}${reason}\n`);
+  }
+  return notices.some(({ severity }) => severity === "refused") ? EXIT.FAULTY : EXIT.DONE;
 }
 
 async function carryOut(verb: MigrateVerb, flags: MigrateFlags, file: string): Promise<number> {
@@ -280,6 +306,7 @@ function usage(): string {
     "portolan migrate turns Corefiles of older versions of CoreDNS, kube-dns's ConfigMap and values of CoreDNS's Helm chart into a current Corefile. Comments stay. It changes no file: the result goes to standard output, messages go to standard error.",
     "",
     "Usage: portolan migrate [VERB] [-from VERSION] [-to VERSION] [FILE]",
+    "       portolan migrate -to-values VALUES-FILE",
     "",
     "The default FILE is ./Corefile; - is standard input.",
     "",

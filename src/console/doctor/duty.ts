@@ -57,7 +57,7 @@ export const clusterData: Rule = (capture) => {
       title: isUnlisted ? `the cluster is not listed: ${subjects}` : `the cluster's data is old: ${subjects}`,
       explanation: isUnlisted
         ? "The server knows no Service for certain before everything is listed: names of the cluster get SERVFAIL."
-        : "The server goes on to answer from what it knows: new and changed Services are missing.",
+        : "The server goes on to answer from what it knows: new and changed Services are missing, and so is what a faulty manifest holds.",
       share: undefined,
       figures: { awaited: awaited.length, faults: troubles.length },
       causes: causes.slice(0, MOST_CAUSES),

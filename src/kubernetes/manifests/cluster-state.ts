@@ -2,9 +2,10 @@
 import type { LabelSelector } from "../objects/label-selector.ts";
 import { serviceKey } from "../objects/names.ts";
 import type { EndpointSet, Namespace, Pod, Service, ServiceEntry } from "../objects/objects.ts";
-import { hasSelector, makeEndpoints } from "./endpoint-controller.ts";
-import type { ManifestObject } from "./manifest-object.ts";
+import { hasSelector, makeEndpoints, selectorOf } from "./endpoint-controller.ts";
+import { type ManifestObject, WORKLOAD_KINDS, type WorkloadObject } from "./manifest-object.ts";
 import type { ManifestProblem } from "./manifest-problem.ts";
+import { replicasOf, standInPods, templateLabels } from "./stand-in-pods.ts";
 
 export interface ClusterStateOptions {
   /** The option `labels`: which services, slices and pods count. Default all. */
@@ -12,6 +13,8 @@ export interface ClusterStateOptions {
   /** The option `namespace_labels`. Default all. */
   readonly namespaceLabels?: LabelSelector | undefined;
   readonly endpointPodNames?: boolean;
+  /** The option `replicas_as_endpoints`: replicas of Deployments and the like stand in for pods. */
+  readonly replicasAsEndpoints?: boolean;
 }
 
 export interface ClusterState {
@@ -22,7 +25,7 @@ export interface ClusterState {
   /** What is imported from other clusters. */
   readonly imports: { readonly services: Service[]; readonly endpoints: EndpointSet[] };
   readonly serviceEntries: ServiceEntry[];
-  /** Objects that two files define. */
+  /** Objects that two files define, and Services whose pods only a cluster would make. */
   readonly problems: ManifestProblem[];
 }
 
@@ -45,7 +48,7 @@ export function assembleClusterState(
   return {
     namespaces: selectNamespaces(kinds.of("Namespace"), namespaces, options.namespaceLabels),
     services: objectsOf(services),
-    endpoints: assembleEndpoints(kinds, services, counts, options),
+    endpoints: assembleEndpoints(kinds, services, counts, options, problems),
     pods: objectsOf(kinds.of("Pod").filter(counts)),
     imports: {
       services: objectsOf(kinds.of("ServiceImport").filter(counts)),
@@ -116,6 +119,7 @@ function assembleEndpoints(
   services: readonly ObjectOf<"Service">[],
   counts: (object: ManifestObject) => boolean,
   options: ClusterStateOptions,
+  problems: ManifestProblem[],
 ): EndpointSet[] {
   const slices = kinds.of("EndpointSlice");
   const described = new Set(slices.map(({ object }) => ownerKey(object)));
@@ -128,12 +132,44 @@ function assembleEndpoints(
     sets.push({ ...object, name: `endpoints:${object.name}` });
 
   const podsByNamespace = groupPods(kinds.of("Pod"));
+  const workloads = WORKLOAD_KINDS.flatMap((kind) => kinds.of(kind));
+  const standIns = Map.groupBy(
+    options.replicasAsEndpoints ? standInPods(workloads) : [],
+    ({ namespace }) => namespace,
+  );
+  const without: { readonly service: ObjectOf<"Service">; readonly workload: WorkloadObject }[] = [];
   for (const service of services) {
     const { namespace, name } = service.object;
     if (described.has(serviceKey(namespace, name)) || !hasSelector(service)) continue;
-    sets.push(makeEndpoints(service, podsByNamespace.get(namespace) ?? [], options));
+    const pods = podsByNamespace.get(namespace) ?? [];
+    const selects = selectorOf(service);
+    const hasPods = pods.some(({ labels }) => selects.matches(labels));
+    sets.push(makeEndpoints(service, hasPods ? pods : (standIns.get(namespace) ?? []), options));
+    if (hasPods || options.replicasAsEndpoints || service.object.type !== "headless") continue;
+    const workload = workloads.find(
+      (each) => each.object.namespace === namespace && selects.matches(templateLabels(each)),
+    );
+    if (workload !== undefined) without.push({ service, workload });
   }
+  problems.push(...reportWithoutPods(without));
   return sets;
+}
+
+/** One warning for all: who serves the manifests of an application has many such Services, and the remedy is the same. */
+function reportWithoutPods(
+  found: readonly { readonly service: ObjectOf<"Service">; readonly workload: WorkloadObject }[],
+): ManifestProblem[] {
+  const [first, ...others] = found;
+  if (first === undefined) return [];
+  const { service, workload } = first;
+  const { file, line, object } = service;
+  const replicas = replicasOf(workload);
+  const more = others.length === 0 ? "" : ` (and ${others.length} more)`;
+  const message =
+    `headless service ${object.namespace}/${object.name}${more} has no endpoints: the files have no pods, and only a cluster makes ` +
+    `${replicas === 1 ? "one" : replicas} of ${workload.kind} ${workload.object.name}. ` +
+    "Add Pods or EndpointSlices, or let replicas stand in for pods with the option replicas_as_endpoints";
+  return [{ severity: "warning", file, line, message }];
 }
 
 function ownerKey(set: EndpointSet): string {

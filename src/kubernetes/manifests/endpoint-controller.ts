@@ -27,6 +27,11 @@ export function hasSelector({ object, value }: SelectingService): boolean {
   return object.type !== "externalName" && textEntries(member(value, "spec"), "selector").length > 0;
 }
 
+/** Which pods belong to a service that has a selector. */
+export function selectorOf({ value }: SelectingService): LabelSelector {
+  return LabelSelector.ofLabels(textEntries(member(value, "spec"), "selector"));
+}
+
 /** Makes the endpoints of one service out of the pods of its namespace. */
 export function makeEndpoints(
   service: SelectingService,
@@ -34,7 +39,7 @@ export function makeEndpoints(
   options: { readonly endpointPodNames?: boolean },
 ): EndpointSet {
   const { namespace, name } = service.object;
-  const selector = LabelSelector.ofLabels(textEntries(member(service.value, "spec"), "selector"));
+  const selector = selectorOf(service);
   const ports = listMember(member(service.value, "spec"), "ports");
 
   // Pods that give a named port different numbers go into different slices, in a cluster as here.

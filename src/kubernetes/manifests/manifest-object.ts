@@ -39,7 +39,13 @@ export type ManifestObject = Origin &
     | { readonly kind: "ImportedSlice"; readonly object: EndpointSet }
     | { readonly kind: "ServiceEntry"; readonly object: ServiceEntry }
     | { readonly kind: "Pod"; readonly object: Pod; readonly value: JsonObject }
+    | { readonly kind: WorkloadKind; readonly object: Identity; readonly value: JsonObject }
   );
+
+/** The kinds of the group `apps` that a cluster makes pods of. */
+export const WORKLOAD_KINDS = ["Deployment", "StatefulSet", "DaemonSet", "ReplicaSet"] as const;
+export type WorkloadKind = (typeof WORKLOAD_KINDS)[number];
+export type WorkloadObject = Extract<ManifestObject, { kind: WorkloadKind }>;
 
 /** What the documents of one file amount to. */
 export interface ManifestContent {
@@ -180,7 +186,23 @@ class DocumentReader {
           objects.push({ kind: "Pod", object, value, ...origin });
         });
         break;
+      case "apps/Deployment":
+      case "apps/StatefulSet":
+      case "apps/DaemonSet":
+      case "apps/ReplicaSet":
+        this.#takeWorkload(withNamespace(value), kind, origin);
+        break;
     }
+  }
+
+  /** Nothing of it is served but the pods that may stand in for it, so what it lacks is no fault. */
+  #takeWorkload(value: JsonObject, given: string, origin: Origin): void {
+    const kind = WORKLOAD_KINDS.find((each) => each === given);
+    const metadata = member(value, "metadata");
+    const [namespace, name] = [textMember(metadata, "namespace"), textMember(metadata, "name")];
+    if (kind === undefined || name === "" || !isDnsLabel(namespace)) return;
+    this.#content.namespaces.add(namespace);
+    this.#content.objects.push({ kind, object: { namespace, name }, value, ...origin });
   }
 
   #take<T extends Identity>(reduced: Reduced<T>, path: DocumentPath, accept: (object: T) => void): void {

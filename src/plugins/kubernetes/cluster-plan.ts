@@ -67,7 +67,7 @@ export async function planCluster(
   if (values.manifests.length > 0) {
     const paths = values.manifests.map((path) => resolveManifestPath(path, site));
     return {
-      content: contentAt(["files", ...paths], values, others),
+      content: contentAt(["files", `${values.replicas_as_endpoints}`, ...paths], values, others),
       origin: "",
       makeSource: (cluster) => new ManifestsOfCluster(values, paths, cluster, lasting),
     };
@@ -114,7 +114,7 @@ export async function contentOfFollower(
 ): Promise<string> {
   if (values.manifests.length > 0) {
     const paths = values.manifests.map((path) => resolveManifestPath(path, site));
-    return contentAt(["files", ...paths], values, others);
+    return contentAt(["files", `${values.replicas_as_endpoints}`, ...paths], values, others);
   }
   const { KUBERNETES_SERVICE_HOST: host = "", KUBERNETES_SERVICE_PORT: port = "" } = site.machine.environment;
   const { kubeconfig, endpoint } = values;

@@ -42,6 +42,7 @@ export const config = directive({
       "disabled",
     ),
     endpoint_pod_names: flag(),
+    replicas_as_endpoints: flag(),
     ttl: single(
       integer({ min: 0, max: 3600, problem: (word) => `ttl must be in range [0, 3600]: ${word}` }),
       5,
@@ -81,6 +82,10 @@ export const config = directive({
       report.error("KUBERNETES_KUBE_DNS_MULTICLUSTER", at("kube_dns"), message);
     }
     checkSource(values, report, at);
+    if (values.replicas_as_endpoints && values.manifests.length === 0) {
+      const message = "'replicas_as_endpoints' has no effect without 'manifests': a cluster makes the pods";
+      report.warning("KUBERNETES_REPLICAS_WITHOUT_MANIFESTS", at("replicas_as_endpoints"), message);
+    }
     warnOfSeveralEndpoints(values.endpoint?.url ?? [], report, at);
   },
 });

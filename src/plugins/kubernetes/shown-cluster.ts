@@ -192,7 +192,8 @@ export class ShownCluster {
   }
 
   faults(): readonly PluginFault[] {
-    return this.cluster.source?.live?.faults() ?? [];
+    const { source } = this.cluster;
+    return [...(source?.live?.faults() ?? []), ...(source?.faults?.() ?? [])];
   }
 
   #connect(feed: Site["feed"], channel: (typeof CHANNELS)[number]): void {

@@ -11,6 +11,7 @@ import { SharedValues } from "../../kubernetes/objects/shared-values.ts";
 import { StoreReplica } from "../../kubernetes/store/sharing/replication.ts";
 import { ClusterStore } from "../../kubernetes/store/store.ts";
 import type { GaugeFamily } from "../../lib/metrics/metric-families.ts";
+import type { PluginFault } from "../../plugin/contract/plugin-instance.ts";
 import { type MetricsRegistry, ServiceKey, type Site } from "../../plugin/index.ts";
 import { loadMemoryRelease } from "../../runtime/memory-release.ts";
 import { residentMemory } from "../../runtime/resident-memory.ts";
@@ -38,6 +39,8 @@ export interface ClusterSource {
   readonly live?: ApiSource | undefined;
   /** When the snapshot was written that the first answers came from; undefined without a snapshot. */
   readonly loadedFrom?: string | undefined;
+  /** What cannot be read at present. */
+  faults?(): readonly PluginFault[];
   /** @param isFresh whether the stores are still empty @throws SetupError if the source cannot start */
   start(isFresh: boolean): Promise<void>;
   /** Called when a reload wants to keep the source. @throws SetupError if it could not start now */

@@ -188,7 +188,7 @@ describe("a QUIC server", { skip: skipWithoutQuic() }, () => {
     assert.equal((await call.closed).code, undefined);
   });
 
-  test("a connection that nobody takes is closed", async () => {
+  test("a connection that is refused is closed", async () => {
     await using echo = new Echo({
       onConnection(connection) {
         connection.close(2, "full");
@@ -208,7 +208,7 @@ describe("a QUIC server", { skip: skipWithoutQuic() }, () => {
     for (const call of calls) call.connection.close(0);
   });
 
-  test("an identity that is none is refused, and the one before stays in force", async () => {
+  test("an invalid identity is refused, and the one before stays in force", async () => {
     await using echo = new Echo();
     for (const wrong of [
       { ...IDENTITY, certificate: "no certificate" },
