@@ -31,10 +31,10 @@ export default defineConfig({
     languageAlias: { console: "shellsession" },
     config(md) {
       // Words in angle brackets that are no elements of HTML, such as <reason>, stay as they are written.
-      for (const kind of ["html_block", "html_inline"]) {
-        md.renderer.rules[kind] = (tokens, index) =>
-          tokens[index].content.replace(/<(?!!--|\/?(a|br|details|img|p|picture|source|summary)\b)/g, "&lt;");
-      }
+      // VitePress would let them begin a block, within a paragraph and even within code.
+      md.block.ruler.disable("html_block");
+      md.renderer.rules.html_inline = (tokens, index) =>
+        tokens[index].content.replace(/<(?!!--|\/?(a|br|img|picture|source)\b)/g, "&lt;");
       // Templates of CoreDNS are written like those of Vue, which would compute them.
       const asText = (rule) => (tokens, index, ...rest) =>
         rule(tokens, index, ...rest).replaceAll("{{", "&#123;&#123;");

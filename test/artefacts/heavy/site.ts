@@ -107,7 +107,7 @@ describe("the documentation site", { skip: skipWithout("chromium"), timeout: MAK
     const docs = globSync("docs/**/*.md", { cwd: projectRoot });
     const expected = [
       ...plugins.map((file) => file.replace(/^src\/(.*)\/README\.md$/, "$1.html")),
-      ...docs.map((file) => file.replace(/\.md$/, ".html")),
+      ...docs.map((file) => file.replace(/README\.md$/, "index.md").replace(/\.md$/, ".html")),
       ...["index.html", "CHANGELOG.html", "SECURITY.html", "deploy/index.html", "plugins/index.html"],
       ...["plugin", "testing", "dns"].map((name) => `api/portolan/${name}/index.html`),
     ];
