@@ -33,7 +33,10 @@ const OWN_OPTIONS: ReadonlyMap<string, readonly string[]> = new Map([
   ["transfer", ["key"]],
   ["azure", ["endpoint"]],
   ["clouddns", ["endpoint"]],
-  ["kubernetes", ["manifests", "replicas_as_endpoints", "kube_dns", "wildcards", "snapshot", "max_staleness"]],
+  [
+    "kubernetes",
+    ["manifests", "replicas_as_endpoints", "kube_dns", "wildcards", "snapshot", "max_staleness"],
+  ],
   ["file", ["allow", "update", "journal"]],
   ["secondary", ["axfr_only", "tls", "tls_servername", "key", "directory", "max_size"]],
   ["etcd", ["stubzones", "skydns_config", "read_through"]],
