@@ -103,7 +103,8 @@ async function askUdp(port: number, name: string): Promise<string> {
         clearTimeout(timer);
         resolve(message);
       });
-      socket.send(question(name), port, "127.0.0.1");
+      // Connected, it gets no datagram meant for the socket of another test that had this port before.
+      socket.connect(port, "127.0.0.1", () => socket.send(question(name)));
     });
     return addressIn(reply);
   } finally {
