@@ -78,10 +78,7 @@ function Top({
                   <DomainName name={row.workload ?? row.key} />
                   <Failures row={row} />
                 </span>
-                <span class="number">
-                  {count(row.queries)}
-                  {row.more > 0 ? "+" : ""} <small>{share(total === 0 ? 0 : row.queries / total)}</small>
-                </span>
+                <Frequency row={row} total={total} />
               </summary>
               <p>
                 {row.workload === undefined ? "" : `${row.key}. `}
@@ -138,10 +135,7 @@ export function ShortTop({
               </QueriesOf>
               <Failures row={row} />
             </span>
-            <span class="number">
-              {count(row.queries)}
-              {row.more > 0 ? "+" : ""} <small>{share(total === 0 ? 0 : row.queries / total)}</small>
-            </span>
+            <Frequency row={row} total={total} />
           </li>
         ))}
       </ol>
@@ -149,6 +143,16 @@ export function ShortTop({
         <a href="#/who">All, with namespaces</a>
       </p>
     </section>
+  );
+}
+
+/** How often it was asked, and its share of all queries. */
+function Frequency({ row, total }: { readonly row: TopRow; readonly total: number }) {
+  return (
+    <span class="number">
+      {count(row.queries)}
+      {row.more > 0 ? "+" : ""} <small>{share(total === 0 ? 0 : row.queries / total)}</small>
+    </span>
   );
 }
 

@@ -3,6 +3,7 @@ import { HeavyHitters } from "../../lib/collections/heavy-hitters.ts";
 import { formatIpAddress } from "../../lib/net/ip-address.ts";
 import { countOf } from "../../lib/text/count-of.ts";
 import type { Clock, Timer } from "../../lib/time/clock.ts";
+import type { PluginFault } from "../contract/plugin-instance.ts";
 import type { ClientWords } from "../message/client-words.ts";
 
 /** A client that makes up more than a 32nd of all refusals has a place for certain. */
@@ -10,6 +11,8 @@ const PLACES = 32;
 const MINUTE = 60_000;
 /** Clients named in one log line. */
 const NAMED = 3;
+/** Clients that the console and `doctor` show. */
+const SHOWN = 5;
 
 export interface Offender {
   /** An address, a network, a namespace or a workload. */
@@ -68,6 +71,25 @@ export class Offenders {
   /** Of the last minute, or of this one if there were none in the last; the most frequent first. */
   list(): readonly Offender[] {
     return this.#last.length > 0 ? this.#last : this.#ofThisMinute();
+  }
+
+  /** For `describeState` of a plugin: a line for each of the most frequent. */
+  describe(): readonly string[] {
+    return this.list()
+      .slice(0, SHOWN)
+      .map(
+        ({ client, limit, count }) => `${client} exceeds '${limit}': ${countOf(count, "query", "queries")}`,
+      );
+  }
+
+  /** For `faults` of a plugin: the most frequent. */
+  faults(): readonly PluginFault[] {
+    return this.list()
+      .slice(0, SHOWN)
+      .map(({ client, limit, count }) => ({
+        subject: client,
+        reason: `exceeds the limit '${limit}': ${countOf(count, "query", "queries")} in a minute`,
+      }));
   }
 
   stop(): void {

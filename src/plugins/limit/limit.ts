@@ -28,8 +28,6 @@ interface Quota {
 
 /** Buckets of queries over connections: no client can invent an address there. */
 const OVER_STREAM = 1;
-/** Offenders that the console shows. */
-const SHOWN = 5;
 
 /**
  * Each client has a bucket of tokens for each limit. A query costs a token of `all`, an answer one of its class. An answer that is repeated
@@ -95,20 +93,11 @@ export class Limit implements PluginInstance, AnswerWitness {
   }
 
   describeState(): readonly string[] {
-    return this.#offenders
-      .list()
-      .slice(0, SHOWN)
-      .map(({ client, limit, count }) => `${client} exceeds '${limit}': ${count} queries`);
+    return this.#offenders.describe();
   }
 
   faults(): readonly PluginFault[] {
-    return this.#offenders
-      .list()
-      .slice(0, SHOWN)
-      .map(({ client, limit, count }) => ({
-        subject: client,
-        reason: `exceeds the limit '${limit}': ${count} queries in a minute`,
-      }));
+    return this.#offenders.faults();
   }
 
   /** A repeated answer has cost its tokens in {@link admits}. */

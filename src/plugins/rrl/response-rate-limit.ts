@@ -30,8 +30,6 @@ const ALL_KINDS = [
   AnswerKind.ERROR,
 ] as const;
 const WORDS = ["responses", "nodata", "nxdomains", "referrals", "errors"] as const;
-/** Offenders that the console shows. */
-const SHOWN = 5;
 
 export class ResponseRateLimit implements PluginInstance, AnswerWitness {
   readonly handle: Gatekeeper;
@@ -81,20 +79,11 @@ export class ResponseRateLimit implements PluginInstance, AnswerWitness {
   }
 
   describeState(): readonly string[] {
-    return this.#offenders
-      .list()
-      .slice(0, SHOWN)
-      .map(({ client, limit, count }) => `${client} exceeds '${limit}': ${count} queries`);
+    return this.#offenders.describe();
   }
 
   faults(): readonly PluginFault[] {
-    return this.#offenders
-      .list()
-      .slice(0, SHOWN)
-      .map(({ client, limit, count }) => ({
-        subject: client,
-        reason: `exceeds the limit '${limit}': ${count} queries in a minute`,
-      }));
+    return this.#offenders.faults();
   }
 
   repeated(): void {
